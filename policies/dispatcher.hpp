@@ -1,0 +1,84 @@
+// The decisions of the gateway as one object without I/O, threads or a clock: calls go in with a `now` that never
+// falls, orders come out. Two hosts drive it: gateway/ with sockets and real time, tests (later the simulator) with
+// virtual time. The host serialises the calls.
+//
+//   RequestId id = dispatcher.arrive(now, arrival, orders);   // orders: a Start, an Answer, or nothing (it waits)
+//   dispatcher.first_token(now, attempt);                     // commit: from here no other backend can take over
+//   dispatcher.ended(now, attempt, outcome, orders);          // once per Start; orders: next Start, an Answer, or others' Starts
+//   dispatcher.caller_gone(now, id, orders);                  // any state, idempotent
+//
+// Invariants (tests/policies holds them after every history): what a request holds (slot, queue place, bytes) is given
+// back exactly once, by its own transitions; in flight never exceeds an endpoint's limit; stale ids change nothing;
+// a request is answered at most once; no allocation once the tables have grown to the load.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "policies/calls.hpp"
+#include "policies/orders.hpp"
+#include "policies/plan.hpp"
+
+namespace headgate::policies {
+
+enum class HealthState : std::uint8_t { up, cooling, ejected, half_open, down };
+
+struct EndpointState {
+  EndpointId id{};
+  bool planned = false;  // false: removed by a reload, shown until its last request ends
+  HealthState health = HealthState::up;
+  std::uint32_t in_flight = 0, max_in_flight = 0;
+  std::uint64_t attempts_total = 0, failures_total = 0, successes_total = 0;
+  std::uint64_t probe_failures_total = 0, health_changes_total = 0, ejections_total = 0;  // changes: in <-> out of rotation
+  Time out_until{};  // when ejected or cooling
+};
+
+struct PoolState {
+  PoolId id{};
+  std::uint32_t queued = 0;
+  std::uint64_t queued_bytes = 0;
+  double drain_per_s = 0;  // starts taken from the queue, recent
+};
+
+struct RouteState {
+  RouteId id{};
+  double retry_credit = 0;
+};
+
+struct Snapshot {
+  std::vector<EndpointState> endpoints;
+  std::vector<PoolState> pools;
+  std::vector<RouteState> routes;
+  std::uint32_t requests = 0;  // arrived and not ended
+  std::uint32_t waiting = 0;   // of these, without an attempt
+};
+
+class Dispatcher {
+ public:
+  explicit Dispatcher(Plan plan);
+  ~Dispatcher();
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  RequestId arrive(Time now, const Arrival& arrival, Orders& orders);
+  void first_token(Time now, AttemptId attempt);
+  void ended(Time now, AttemptId attempt, const Outcome& outcome, Orders& orders);
+  void caller_gone(Time now, RequestId request, Orders& orders);
+  void probed(Time now, EndpointId endpoint, const ProbeResult& result, Orders& orders);
+  // New configuration; state is kept by id. Waiting requests move to the pools their route now has.
+  void replan(Time now, Plan plan, Orders& orders);
+  // Expiry, delayed retries, endpoints coming back. Call at next_wake() or later.
+  void tick(Time now, Orders& orders);
+  Time next_wake() const;
+  void snapshot(Snapshot& out) const;
+  // Some backend of the route could be tried now, were a slot free.
+  bool servable(Time now, RouteId route) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace headgate::policies

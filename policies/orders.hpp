@@ -1,0 +1,55 @@
+// Everything the Dispatcher can ask of its host. Orders are values; the host posts each to the owner it names.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "policies/base/time.hpp"
+#include "policies/ids.hpp"
+
+namespace headgate::policies {
+
+enum class Why : std::uint8_t { first, queued, retry, evacuation };
+
+// Try this backend now. Answered by exactly one ended().
+struct Start {
+  AttemptId attempt;
+  BackendId backend{};
+  EndpointId endpoint{};
+  Why why = Why::first;
+  Time connect_by{}, first_byte_by{}, first_token_by{}, end_by{};
+  Nanos idle{};
+};
+
+// Why the gateway itself answers. HTTP-CONTRACT "Refusals and failures" has the status of each.
+enum class Code : std::uint8_t {
+  model_not_found,      // the route left the plan while the request was on its way
+  no_healthy_backend,   // every backend down, ejected or cooling; retry_after: the soonest return
+  queue_full,           // value and limit: requests or bytes waiting in the last pool tried
+  deadline_unmeetable,  // value: predicted wait, limit: time left (ms)
+  deadline_exceeded,    // passed while waiting; value: waited ms, limit: allowed ms
+  as_received,          // the last attempt's own answer goes to the caller
+  upstream_failed,      // the last attempt ended without an answer, or with an in-band error
+  upstream_timeout,
+  upstream_auth,        // our own credentials were refused by every pool tried
+  stream_cut,           // failed after commit: one error event, then close
+};
+
+// The end of a request that no backend answers. At most one a request, and none after a successful attempt.
+struct Answer {
+  Code code{};
+  Nanos retry_after{0};     // 0: no advice to give
+  bool repeat_ok = false;   // x-should-retry
+  std::int64_t value = 0, limit = 0;
+};
+
+struct Order {
+  Owner to;
+  RequestId request = RequestId::none;
+  std::variant<Start, Answer> what;
+};
+
+using Orders = std::vector<Order>;
+
+}  // namespace headgate::policies

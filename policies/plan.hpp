@@ -1,0 +1,94 @@
+// What the Dispatcher is told to do: the part of the configuration that decisions need, as plain values.
+// Ids are dense small integers (see ids.hpp); a Plan lists what exists now, so an id left out is being drained.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "policies/base/time.hpp"
+#include "policies/ids.hpp"
+
+namespace headgate::policies {
+
+using namespace std::chrono_literals;
+
+enum class Balance : std::uint8_t { round_robin, weighted, least_in_flight, p2c };
+enum class PoolOrder : std::uint8_t { priority };           // pools in the order written; the next one when it must
+enum class LastCooling : std::uint8_t { refuse, attempt };  // what to do when every backend left is cooling down
+
+struct HealthOptions {
+  std::uint32_t consecutive_failures = 5;  // hard failures in a row that eject
+  Nanos eject = 5s;                        // first ejection; doubles each time
+  Nanos eject_max = 120s;
+  Nanos cooldown_first = 500ms;            // a 429/503/529 without advice; doubles each time
+  Nanos cooldown_unadvised_max = 5s;
+  Nanos cooldown_max = 60s;                // longest advice that is followed
+  LastCooling cooldown_last_backend = LastCooling::refuse;
+  std::uint32_t probe_fall = 3;            // missed probes in a row that mean down
+  std::uint32_t probe_rise = 2;            // good probes in a row that mean up again
+  Nanos probe_interval = 5s;               // a success within 3 intervals overrides missed probes
+};
+
+struct EndpointPlan {
+  EndpointId id{};
+  std::uint32_t max_in_flight = 16;
+  HealthOptions health;
+};
+
+struct BackendPlan {
+  BackendId id{};
+  EndpointId endpoint{};
+  std::uint32_t weight = 1;
+};
+
+struct QueueOptions {
+  std::uint32_t requests_max = 1000;
+  std::uint64_t bytes_max = 256ull << 20;
+  Nanos wait_max = 30s;
+};
+
+struct PoolPlan {
+  PoolId id{};
+  std::vector<BackendPlan> backends;
+  Balance balance = Balance::p2c;
+  QueueOptions queue;
+};
+
+struct RetryOptions {
+  std::uint32_t attempts_max = 3;
+  bool after_delivery = true;        // false: only what no backend has received is tried again
+  double budget_per_success = 0.1;   // credit deposited by each success
+  double budget_initial = 10;
+  double budget_max = 20;
+  Nanos backoff = 50ms;              // same backend again: U[0, min(backoff * 2^n, backoff_max)]
+  Nanos backoff_max = 1s;
+};
+
+struct TimeoutOptions {
+  Nanos connect = 2s;
+  Nanos first_byte = 60s;
+  Nanos first_token = 60s;
+  Nanos idle = 30s;
+  Nanos total_unary = 300s;
+  Nanos total_stream = 3600s;
+};
+
+struct RoutePlan {
+  RouteId id{};
+  std::vector<PoolId> pools;  // 1 to 8
+  PoolOrder order = PoolOrder::priority;
+  std::optional<Nanos> ttft_budget;  // with it, the next pool is used when the wait predicted in earlier ones exceeds it
+  TimeoutOptions timeouts;
+  RetryOptions retry;
+};
+
+struct Plan {
+  std::vector<EndpointPlan> endpoints;
+  std::vector<PoolPlan> pools;
+  std::vector<RoutePlan> routes;
+  std::uint64_t seed = 1;
+};
+
+}  // namespace headgate::policies
