@@ -19,12 +19,12 @@ namespace headgate::config {
 struct Target {
   policies::BackendId id{};
   policies::EndpointId endpoint{};
-  std::string pool, name;         // name: "pool/backend", the value of x-headgate-backend
+  std::string pool, name;  // name: "pool/backend", the value of x-headgate-backend
   std::string host;
   std::uint16_t port = 0;
-  std::string authority;          // Host header: host, or host:port when the port is not 80
-  std::string model;              // empty: leave the caller's
-  std::string authorization;      // "Bearer ..." or empty
+  std::string authority;      // Host header: host, or host:port when the port is not 80
+  std::string model;          // empty: leave the caller's
+  std::string authorization;  // "Bearer ..." or empty
   bool forward_client_auth = false;
   bool reports_usage = true;
   std::vector<std::string> never_shown;  // host:port, host, key: error bodies that contain one are replaced
@@ -34,7 +34,7 @@ struct ProbeTarget {
   policies::EndpointId endpoint{};
   std::string host;
   std::uint16_t port = 0;
-  std::string authority, name;    // name: of the first backend at this endpoint
+  std::string authority, name;  // name: of the first backend at this endpoint
   ProbeOptions probe;
 };
 
@@ -62,7 +62,8 @@ struct Catalog {
   policies::Plan plan;
   std::unordered_map<std::string, Route, NameHash, std::equal_to<>> routes;
   std::vector<Key> keys;
-  std::vector<std::shared_ptr<const Target>> targets;  // by BackendId; null where this version has none
+  std::vector<std::shared_ptr<const Target>> targets;  // by BackendId, as long as any id given out; null where
+                                                       // this version has none
   std::vector<ProbeTarget> probes;
 };
 
@@ -73,10 +74,19 @@ class IdBook {
   policies::BackendId backend(const std::string& pool_and_name, const std::string& host_port);
   policies::PoolId pool(const std::string& name);
   policies::RouteId route(const std::string& name);
+  std::size_t backends() const { return backends_.size(); }  // ids given out so far
 
  private:
   std::unordered_map<std::string, std::uint32_t> endpoints_, backends_, pools_, routes_;
 };
+
+// The name of a backend that was given none: b1, b2, ... by its place in the pool.
+std::string default_backend_name(std::size_t position);
+
+// SHA-256 of a caller's key, as Key::sha256 holds it; and the same from 64 hex digits (std::invalid_argument
+// otherwise).
+std::array<std::uint8_t, 32> digest_of(std::string_view key);
+std::array<std::uint8_t, 32> digest_from_hex(std::string_view hex);
 
 // `options` has passed validation (load.hpp). Throws std::length_error when the IdBook is full.
 std::shared_ptr<const Catalog> make_catalog(Options options, IdBook& ids, std::uint64_t version);

@@ -34,10 +34,10 @@ struct Bytes {
 };
 
 struct ListenOptions {
-  std::string data = "127.0.0.1:8080";   // address:port, [v6]:port
+  std::string data = "127.0.0.1:8080";  // address:port, [v6]:port
   std::string admin = "127.0.0.1:9090";
-  bool allow_anonymous = false;          // serve callers without a key
-  bool insecure = false;                 // allow_anonymous on an address that is not loopback
+  bool allow_anonymous = false;  // serve callers without a key
+  bool insecure = false;         // allow_anonymous on an address that is not loopback
   std::uint32_t connections_max = 10000;
 };
 
@@ -49,29 +49,29 @@ struct LimitOptions {
   Bytes head{32 << 10};
   Nanos head_time = 10s;
   Bytes body{32 << 20};
-  Nanos body_idle = 5s;                  // a byte at least this often
-  Bytes body_rate_min{1 << 10};          // per second on average, after the first 20 s
+  Nanos body_idle = 5s;          // a byte at least this often
+  Bytes body_rate_min{1 << 10};  // per second on average, after the first 20 s
   Bytes backend_head{64 << 10};
-  std::optional<Bytes> bodies;           // sum of all bodies held; default a quarter of the memory there is
-  Nanos keep_alive = 75s;                // idle callers
-  Nanos write_stall = 30s;               // a caller that reads nothing
+  std::optional<Bytes> bodies;  // sum of all bodies held; default a quarter of the memory there is
+  Nanos keep_alive = 75s;       // idle callers
+  Nanos write_stall = 30s;      // a caller that reads nothing
 };
 
 struct UpstreamOptions {
-  Nanos idle = 30s;                      // idle connections are closed after this
-  std::uint32_t idle_max = 64;           // idle connections kept per backend and worker
+  Nanos idle = 30s;             // idle connections are closed after this
+  std::uint32_t idle_max = 64;  // idle connections kept per backend and worker
 };
 
 struct LogOptions {
-  std::string level = "info";            // trace, debug, info, warn, error
-  std::string access = "stdout";         // stdout, stderr, off, or a file name
+  std::string level = "info";     // trace, debug, info, warn, error
+  std::string access = "stdout";  // stdout, stderr, off, or a file name
 };
 
 struct KeyOptions {
-  std::string name;                      // shown in the access log and metrics
-  std::string sha256;                    // hex digest of the key, or
-  Secret key;                            // the key itself, usually "${ENV}"
-  std::vector<std::string> routes;       // empty: every route
+  std::string name;                 // shown in the access log and metrics
+  std::string sha256;               // hex digest of the key, or
+  Secret key;                       // the key itself, usually "${ENV}"
+  std::vector<std::string> routes;  // empty: every route
 };
 
 struct ProbeOptions {
@@ -82,43 +82,43 @@ struct ProbeOptions {
   std::uint32_t rise = 2;
 };
 
-struct PriceOptions {                    // USD per million tokens
+struct PriceOptions {  // USD per million tokens
   double input = 0, cached = 0, output = 0;
 };
 
 struct BackendOptions {
   std::string name;
-  std::string url;                       // http://host:port, no path
+  std::string url;  // http://host:port, no path
   std::uint32_t weight = 1;
-  std::uint32_t slots = 16;              // requests in flight at once; the same url elsewhere shares them
+  std::uint32_t slots = 16;  // requests in flight at once; the same url elsewhere shares them
 };
 
 struct PoolOptions {
-  std::string model;                     // the name its backends know; empty: what the caller wrote
-  Secret api_key;                        // sent as Authorization: Bearer
+  std::string model;  // the name its backends know; empty: what the caller wrote
+  Secret api_key;     // sent as Authorization: Bearer
   bool forward_client_auth = false;
-  bool reports_usage = true;             // backends accept stream_options.include_usage
+  bool reports_usage = true;  // backends accept stream_options.include_usage
   policies::Balance balance = policies::Balance::p2c;
   std::vector<BackendOptions> backends;
   policies::QueueOptions queue;
-  policies::HealthOptions health;        // its probe_* members are set from `probe`
+  policies::HealthOptions health;  // its probe_* members are set from `probe`
   ProbeOptions probe;
   PriceOptions price;
-  double quality = 0.5;                  // 0..1
+  double quality = 0.5;  // 0..1
 };
 
 struct RouteOptions {
   std::vector<std::string> pools;
   policies::PoolOrder order = policies::PoolOrder::priority;
   std::optional<Nanos> ttft_budget;
-  Nanos head_hold = 75ms;                // after a backend's head nothing is sent for this long, so a failure stays unseen
+  Nanos head_hold = 75ms;  // after a backend's head nothing is sent for this long, so a failure stays unseen
   policies::TimeoutOptions timeouts;
   policies::RetryOptions retry;
 };
 
 struct Options {
   std::uint32_t workers = 1;
-  Nanos drain = 30s;                     // SIGTERM: streams may run on for this long
+  Nanos drain = 30s;  // SIGTERM: streams may run on for this long
   std::uint64_t seed = 1;
   ListenOptions listen;
   AdminOptions admin;
