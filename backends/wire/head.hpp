@@ -77,11 +77,17 @@ class HeadReader {
   Read request(std::string_view bytes, RequestHead& out);
   Read response(std::string_view bytes, ResponseHead& out);
   HeadError error() const { return error_; }
-  void reset() { searched_ = 0; }  // before the next message
+  void reset() { searched_ = line_count_ = 0; }  // before the next message, if this one was left incomplete
 
  private:
+  Read find_lines(std::string_view bytes, std::size_t begin);
+  bool read_fields(std::string_view bytes, std::size_t& count);
+  Read fail(HeadError error);
+
   std::array<Field, fields_max> fields_;
-  std::size_t searched_ = 0;  // no end of head before this offset
+  std::array<std::uint32_t, fields_max + 2> line_ends_;  // offset behind each line found so far
+  std::size_t line_count_ = 0;
+  std::size_t searched_ = 0;  // bytes before this offset belong to complete, clean lines or to the last, open one
   HeadError error_ = HeadError::none;
 };
 
