@@ -1,0 +1,28 @@
+// JSON written by hand: text appended to a string that is reused. No tree, no locale, no allocation of its own.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <string>
+#include <string_view>
+
+namespace headgate::gateway {
+
+// With quotes. Control characters, quote and backslash are escaped; each byte that is not part of valid UTF-8 becomes
+// U+FFFD, so that the result is always valid JSON.
+void append_quoted(std::string& out, std::string_view text);
+
+template <std::integral T>
+void append_number(std::string& out, T value) {
+  char digits[24];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  out.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+// A number given in thousandths, with its three decimals: 1234567 -> 1234.567
+void append_thousandths(std::string& out, std::int64_t thousandths);
+
+// The shortest text that reads back as the same double.
+void append_double(std::string& out, double value);
+
+}  // namespace headgate::gateway
