@@ -28,12 +28,30 @@ class BodyMeter {
   Piece next(std::string_view window);
 
   bool done() const { return done_; }
-  bool bad() const { return bad_; }              // chunk syntax broken: size with sign, 0x, bare LF, over 16 digits
+  bool bad() const { return bad_; }  // chunk syntax broken: size with sign, 0x, bare LF, over 16 digits
   bool ends_at_eof() const { return framing_ == Framing::until_close; }
   std::uint64_t data_bytes() const { return data_bytes_; }
 
  private:
-  enum class State : std::uint8_t { size, size_cr, extension, data, data_cr, data_lf, trailer_start, trailer, trailer_cr, end_lf };
+  enum class State : std::uint8_t {
+    size,
+    extension,
+    size_lf,
+    data,
+    data_cr,
+    data_lf,
+    trailer_start,
+    trailer_name,
+    trailer_value,
+    trailer_lf,
+    end_lf
+  };
+  Piece next_chunked(std::string_view window);
+  void framing_byte(unsigned char c);
+  void size_byte(unsigned char c);
+  void line_byte(unsigned char c, State at_line_end, std::uint32_t limit);
+  bool expect(unsigned char c, unsigned char wanted, State then);
+
   Framing framing_ = Framing::none;
   State state_ = State::size;
   bool done_ = true, bad_ = false;
