@@ -28,6 +28,7 @@ struct Skim {
   std::optional<bool> include_usage;      // stream_options.include_usage
   ByteRange include_usage_value;          // its value
   ByteRange stream_options_value;         // the whole object, or null
+  bool stream_options_empty = false;      // null or {}: an insertion there needs no comma
   std::optional<std::uint64_t> max_tokens;  // the smallest of max_tokens, max_completion_tokens, max_output_tokens
   std::uint64_t n = 1, best_of = 1;
   std::size_t text_bytes = 0;             // of messages, prompt or input as written, for the token estimate

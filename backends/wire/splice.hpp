@@ -16,7 +16,7 @@ class Splice {
  public:
   static constexpr std::size_t edits_max = 4;
   void clear();
-  // Ranges must not overlap; any order. An empty range inserts at `range.begin`.
+  // Ranges must not overlap; any order. An empty range inserts at `range.begin`. More than edits_max: a bug, ignored.
   void replace(ByteRange range, std::string_view text);
   // The edited body as pieces over `body`; valid until the next change. At most 2 * edits_max + 1.
   std::span<const std::string_view> pieces(std::string_view body);

@@ -1,5 +1,6 @@
 // Server-sent events of an OpenAI-style stream: where an event ends, and what it says. Bytes are looked at in place.
-// Line ends are LF, CR LF or CR; an event ends with an empty line.
+// Line ends are LF, CR LF or CR; an event ends with an empty line. An event is never kept waiting to see whether its last
+// CR is followed by an LF: such an LF, if it comes later, counts as an (empty) event of its own. UTF-8 is not checked.
 #pragma once
 
 #include <cstddef>
