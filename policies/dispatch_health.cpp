@@ -1,0 +1,105 @@
+// Endpoints going out of use and coming back, as their pools see it.
+#include <algorithm>
+
+#include "policies/dispatcher_state.hpp"
+
+namespace headgate::policies {
+namespace {
+
+// Counters of members by standing change by at most one a member.
+void move(std::uint32_t& count, bool was, bool is) {
+  count += static_cast<std::uint32_t>(is) - static_cast<std::uint32_t>(was);
+}
+
+}  // namespace
+
+void Dispatcher::State::refresh(std::uint32_t e) {
+  Endpoint& endpoint = endpoints[e];
+  const Health& health = endpoint.health;
+  Standing now;
+  now.up = endpoint.planned && health.in_rotation();
+  now.eligible = now.up || (endpoint.planned && health.half_open_free());
+  now.hopeful = endpoint.planned && health.hopeful();
+  now.ejected = endpoint.planned && health.ejected();
+  now.open = now.eligible && loads[e].free();
+  const Standing was = endpoint.standing;
+  if (now == was) return;
+  endpoint.standing = now;
+  for (const Endpoint::Place& place : endpoint.places) {
+    Pool& pool = pools[place.pool];
+    pool.balancer.set_open(place.position, now.open);
+    move(pool.up, was.up, now.up);
+    move(pool.eligible, was.eligible, now.eligible);
+    move(pool.hopeful, was.hopeful, now.hopeful);
+    move(pool.ejected, was.ejected, now.ejected);
+  }
+}
+
+void Dispatcher::State::set_alarm(std::uint32_t e) {
+  const Time due = endpoints[e].health.due();
+  if (due == endpoints[e].due) return;
+  endpoints[e].due = due;
+  endpoint_alarms.set(e, due);
+}
+
+void Dispatcher::State::health_changed(Time now, std::uint32_t e, Orders& orders) {
+  const Standing before = endpoints[e].standing;
+  refresh(e);
+  set_alarm(e);
+  if (lost(before, endpoints[e].standing)) reconsider_waiting(now, e, orders);
+  serve(now, e, orders);
+}
+
+// New requests have tried nothing: they are concerned only when a pool has nothing left. Whoever is started or answered
+// leaves its queues, nobody else does, so the next place is read first.
+void Dispatcher::State::reconsider_waiting(Time now, std::uint32_t e, Orders& orders) {
+  for (const Endpoint::Place& place : endpoints[e].places) {
+    const PoolQueue& queue = pools[place.pool].queue;
+    for (const Lane lane : {Lane::evacuees, Lane::retries, Lane::fresh}) {
+      if (lane == Lane::fresh && pools[place.pool].hopeful > 0) continue;
+      for (std::uint32_t at = Tickets::first(queue, lane); at != Tickets::none;) {
+        const std::uint32_t next = tickets.next(at);
+        reconsider(now, Tickets::slot_of(at), orders);
+        at = next;
+      }
+    }
+  }
+}
+
+// At most half of each pool it stands in, and never the last one up.
+bool Dispatcher::State::may_eject(std::uint32_t e) const {
+  const Endpoint& endpoint = endpoints[e];
+  return std::all_of(endpoint.places.begin(), endpoint.places.end(), [&](const Endpoint::Place& place) {
+    const Pool& pool = pools[place.pool];
+    const auto own = static_cast<std::uint32_t>(
+        std::count_if(endpoint.places.begin(), endpoint.places.end(), [&](auto& p) { return p.pool == place.pool; }));
+    const std::uint32_t ejected = pool.ejected + (endpoint.standing.ejected ? 0 : own);
+    const std::uint32_t others_up = pool.up - (endpoint.standing.up ? own : 0);
+    return ejected * 2 <= pool.balancer.members().size() && others_up > 0;
+  });
+}
+
+// At least half of the pool is up without it.
+bool Dispatcher::State::others_healthy(std::uint32_t e, std::uint32_t p) const {
+  const Endpoint& endpoint = endpoints[e];
+  const auto own = static_cast<std::uint32_t>(
+      std::count_if(endpoint.places.begin(), endpoint.places.end(), [&](auto& place) { return place.pool == p; }));
+  const std::uint32_t others_up = pools[p].up - (endpoint.standing.up ? own : 0);
+  return others_up > 0 && others_up * 2 >= pools[p].balancer.members().size();
+}
+
+// The soonest that one of the route's endpoints may be tried again. A probe may bring one back from down, or not:
+// without `probes_count` only the ends of cooldowns and ejections are looked at.
+Time Dispatcher::State::returns_at(Time now, const Route& route, bool probes_count) const {
+  Time soonest = never;
+  for (const std::uint32_t p : route.pools) {
+    for (const routing::Member& member : pools[p].balancer.members()) {
+      const Health& health = endpoints[member.endpoint].health;
+      if (!probes_count && health.state() == HealthState::down) continue;
+      soonest = std::min(soonest, after(now, health.returns_in(now)));
+    }
+  }
+  return soonest;
+}
+
+}  // namespace headgate::policies

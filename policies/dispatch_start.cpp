@@ -1,0 +1,151 @@
+// Choosing a backend and starting an attempt there.
+#include <algorithm>
+
+#include "policies/dispatcher_state.hpp"
+
+namespace headgate::policies {
+
+std::uint64_t Dispatcher::State::bits(const Record& record, Use use) const {
+  return draw(seed, Records::serial(record.id), static_cast<std::uint64_t>(use) << 8 | record.attempts);
+}
+
+RequestId Dispatcher::State::arrive(Time now, const Arrival& arrival, Orders& orders) {
+  advance(now, orders);
+  const std::uint32_t slot = records.take();
+  if (slot == Records::none) {
+    orders.push_back({arrival.owner, RequestId::none,
+                      Answer{Code::queue_full, 1s, !arrival.repeat, Records::slots_max, Records::slots_max}});
+    return RequestId::none;
+  }
+  tickets.grow(records.slots());
+  Record& record = records[slot];
+  const RequestId id = record.id;
+  record.owner = arrival.owner;
+  record.route = static_cast<std::uint32_t>(index(arrival.route));
+  record.stream = arrival.stream;
+  record.repeat = arrival.repeat;
+  record.body_bytes = arrival.body_bytes;
+  record.received = arrival.received;
+  record.idle_within = arrival.stream ? arrival.idle_within : Nanos::max();
+  if (record.route >= routes.size() || !routes[record.route].planned) {
+    answer(slot, {.code = Code::model_not_found}, orders);
+    return id;
+  }
+  const Route& route = routes[record.route];
+  const Nanos total = arrival.stream ? route.timeouts.total_stream : route.timeouts.total_unary;
+  record.deadline = std::min(arrival.deadline, after(arrival.received, total));
+  record.head_by =
+      arrival.stream ? std::min(record.deadline, after(arrival.received, arrival.head_within)) : record.deadline;
+  record.spill_at = route.ttft_budget ? after(arrival.received, *route.ttft_budget) : never;
+  if (now >= record.head_by) {
+    answer_expired(now, slot, orders);
+  } else if (!start_somewhere(now, slot, orders)) {
+    if (hopeful(record)) {
+      queue_fresh(now, slot, orders);
+    } else if (!start_on_cooling(now, slot, orders)) {
+      answer_unhealthy(now, slot, orders);
+    }
+  }
+  return id;
+}
+
+// The pools in their order, each only if those before it let the request spill.
+bool Dispatcher::State::start_somewhere(Time now, std::uint32_t slot, Orders& orders) {
+  const Record& record = records[slot];
+  const Route& route = routes[record.route];
+  for (const std::uint32_t p : route.pools) {
+    Pool& pool = pools[p];
+    const std::uint32_t position = pool.balancer.choose(
+        loads, record.not_these(),
+        {seed, Records::serial(record.id), static_cast<std::uint64_t>(Use::choice) << 8 | record.attempts});
+    if (position != routing::Balancer::none) {
+      start(now, slot, p, position, orders);
+      return true;
+    }
+    if (!spills(now, record, route, pool)) return false;
+  }
+  return false;
+}
+
+bool Dispatcher::State::spills(Time now, const Record& record, const Route& route, const Pool& pool) const {
+  if (!route.ttft_budget || pool.hopeful == 0 || now >= record.spill_at) return true;
+  if (record.tried_n > 0 && untried_in(record, static_cast<std::uint32_t>(&pool - pools.data())) == 0) return true;
+  const std::optional<Nanos> wait = pool.forecast.wait(now, pool.queue.queued(), pool.in_flight);
+  return wait && after(now, *wait) > record.spill_at;
+}
+
+// The last resort where the configuration allows it: every endpoint is out, and this one only cools down.
+bool Dispatcher::State::start_on_cooling(Time now, std::uint32_t slot, Orders& orders) {
+  const Record& record = records[slot];
+  for (const std::uint32_t p : routes[record.route].pools) {
+    const std::span<const routing::Member> members = pools[p].balancer.members();
+    std::uint32_t least = routing::Balancer::none;
+    for (std::uint32_t position = 0; position < members.size(); ++position) {
+      const std::uint32_t e = members[position].endpoint;
+      const Health& health = endpoints[e].health;
+      if (health.state() != HealthState::cooling || health.cooldown_last_backend() != LastCooling::attempt) continue;
+      if (!endpoints[e].planned || !loads[e].free()) continue;
+      if (least == routing::Balancer::none || loads[e].in_flight < loads[members[least].endpoint].in_flight)
+        least = position;
+    }
+    if (least != routing::Balancer::none) {
+      start(now, slot, p, least, orders);
+      return true;
+    }
+  }
+  return false;
+}
+
+void Dispatcher::State::start(Time now, std::uint32_t slot, std::uint32_t p, std::uint32_t position, Orders& orders) {
+  Record& record = records[slot];
+  if (record.stage == Stage::waiting) stop_waiting(slot);
+  Pool& pool = pools[p];
+  const routing::Member member = pool.balancer.members()[position];
+  Endpoint& endpoint = endpoints[member.endpoint];
+  const bool full = loads.take(member.endpoint);
+  record.trial = endpoint.health.half_open_free();
+  if (record.trial) endpoint.health.trial_started();
+  if (full || record.trial) refresh(member.endpoint);
+  ++pool.in_flight;
+  ++endpoint.attempts;
+  ++record.attempts;
+  record.stage = Stage::running;
+  record.pool = p;
+  record.endpoint = member.endpoint;
+  record.started_at = now;
+
+  const TimeoutOptions& timeouts = routes[record.route].timeouts;
+  Start start;
+  start.attempt = {record.id, record.attempts};
+  start.backend = member.backend;
+  start.endpoint = EndpointId{member.endpoint};
+  start.why = record.why;
+  start.end_by = record.deadline;
+  start.first_byte_by = std::min(after(now, timeouts.first_byte), record.head_by);
+  start.connect_by = std::min(after(now, timeouts.connect), start.first_byte_by);
+  start.first_token_by = record.stream ? std::min(after(now, timeouts.first_token), record.deadline) : record.deadline;
+  start.idle = std::min(timeouts.idle, record.idle_within);
+  orders.push_back({record.owner, record.id, start});
+}
+
+bool Dispatcher::State::hopeful(const Record& record) const {
+  const std::vector<std::uint32_t>& list = routes[record.route].pools;
+  return std::any_of(list.begin(), list.end(), [this](std::uint32_t p) { return pools[p].hopeful > 0; });
+}
+
+// Members of the pool that could take it, were a unit free, and that it has not tried.
+std::uint32_t Dispatcher::State::untried_in(const Record& record, std::uint32_t p) const {
+  std::uint32_t left = pools[p].eligible;
+  for (const std::uint32_t e : record.not_these()) {
+    if (!endpoints[e].standing.eligible) continue;
+    for (const Endpoint::Place& place : endpoints[e].places) left -= static_cast<std::uint32_t>(place.pool == p);
+  }
+  return left;
+}
+
+bool Dispatcher::State::has_untried(const Record& record) const {
+  const std::vector<std::uint32_t>& list = routes[record.route].pools;
+  return std::any_of(list.begin(), list.end(), [&](std::uint32_t p) { return untried_in(record, p) > 0; });
+}
+
+}  // namespace headgate::policies

@@ -1,0 +1,221 @@
+// Waiting: into the queues, out of them by a free unit, by time or by an answer.
+#include <algorithm>
+
+#include "policies/dispatcher_state.hpp"
+
+namespace headgate::policies {
+namespace {
+
+std::int64_t ms(Nanos time) { return std::chrono::duration_cast<std::chrono::milliseconds>(time).count(); }
+
+constexpr std::array lanes{Lane::evacuees, Lane::retries, Lane::fresh};
+
+}  // namespace
+
+// Waits if some pool that its route allows now has room and is predicted to serve it in time; else says why not.
+void Dispatcher::State::queue_fresh(Time now, std::uint32_t slot, Orders& orders) {
+  Record& record = records[slot];
+  const Route& route = routes[record.route];
+  bool admitted = false;
+  std::optional<Verdict> late;  // the most promising of those too late
+  const Pool* full = nullptr;
+  for (const std::uint32_t p : route.pools) {
+    const Pool& pool = pools[p];
+    if (pool.hopeful == 0) continue;
+    if (!pool.queue.admits(pool.limits, record.body_bytes)) {
+      full = &pool;
+    } else {
+      const Wait wait{pool.forecast.wait(now, pool.queue.queued(), pool.in_flight),
+                      pool.forecast.service_q90(record.stream)};
+      const Verdict verdict = admit(wait, record.head_by - now, pool.limits.wait_max);
+      admitted = admitted || verdict.admitted;
+      if (!verdict.admitted && (!late || verdict.excess < late->excess)) late = verdict;
+    }
+    if (!spills(now, record, route, pool)) break;
+  }
+  if (admitted) {
+    record.lane = Lane::fresh;
+    record.why = Why::queued;
+    wait_in_queue(now, slot);
+    return;
+  }
+  // Jittered, so that those who are sent away do not come back together.
+  const double jitter = 1 + unit(bits(record, Use::advice)) / 2;
+  const auto advice = [&](Nanos time) {
+    return Nanos{static_cast<std::int64_t>(static_cast<double>(time.count()) * jitter)};
+  };
+  if (late) {
+    answer(slot,
+           {Code::deadline_unmeetable, advice(late->excess), !record.repeat, ms(late->predicted), ms(late->limit)},
+           orders);
+    return;
+  }
+  const bool by_count = full->queue.queued() >= full->limits.requests_max;
+  const Nanos drained = full->forecast.wait(now, full->queue.queued(), full->in_flight).value_or(1s);
+  answer(slot,
+         {Code::queue_full, advice(drained), !record.repeat,
+          by_count ? std::int64_t{full->queue.queued()}
+                   : static_cast<std::int64_t>(full->queue.bytes() + record.body_bytes),
+          by_count ? std::int64_t{full->limits.requests_max} : static_cast<std::int64_t>(full->limits.bytes_max)},
+         orders);
+}
+
+// A request that was admitted once: ahead of new ones, with its old deadline.
+void Dispatcher::State::queue_at_head(Time now, std::uint32_t slot) {
+  Record& record = records[slot];
+  record.lane = record.why == Why::evacuation ? Lane::evacuees : Lane::retries;
+  wait_in_queue(now, slot);
+}
+
+void Dispatcher::State::wait_in_queue(Time now, std::uint32_t slot) {
+  Record& record = records[slot];
+  record.stage = Stage::waiting;
+  record.queued_at = now;
+  record.ticket = ++tickets_drawn;
+  record.wait_by = now;
+  ++waiting;
+  link_allowed(now, slot, record.lane == Lane::fresh);
+}
+
+// Links it into every pool that its route allows now and it does not wait in yet, and sets its alarm: the end of its
+// waiting, or the moment when its latency budget lets it spill.
+void Dispatcher::State::link_allowed(Time now, std::uint32_t slot, bool within_bounds) {
+  Record& record = records[slot];
+  const Route& route = routes[record.route];
+  bool every_pool = true;
+  for (const std::uint32_t p : route.pools) {
+    Pool& pool = pools[p];
+    const auto end = record.links.begin() + record.links_n;
+    if (std::find(record.links.begin(), end, p) == end && record.links_n < pools_max &&
+        (!within_bounds || pool.queue.admits(pool.limits, record.body_bytes))) {
+      // Judged before it counts itself.
+      every_pool = p == route.pools.back() || spills(now, record, route, pool);
+      tickets.link(pool.queue, slot, record.links_n, record.lane, record.body_bytes);
+      record.links[record.links_n++] = p;
+      record.wait_by =
+          std::max(record.wait_by, std::min(record.head_by, after(record.queued_at, pool.limits.wait_max)));
+    } else {
+      every_pool = p == route.pools.back() || spills(now, record, route, pool);
+    }
+    if (!every_pool) break;
+  }
+  request_alarms.set(slot, every_pool ? record.wait_by : std::min(record.wait_by, record.spill_at));
+}
+
+void Dispatcher::State::stop_waiting(std::uint32_t slot) {
+  Record& record = records[slot];
+  for (std::uint32_t i = 0; i < record.links_n; ++i) {
+    tickets.unlink(pools[record.links[i]].queue, slot, i, record.lane, record.body_bytes);
+  }
+  record.links_n = 0;
+  request_alarms.clear(slot);
+  --waiting;
+}
+
+// Gives the endpoint's free units to who waits; the pools it stands in are served in turn.
+void Dispatcher::State::serve(Time now, std::uint32_t e, Orders& orders) {
+  Endpoint& endpoint = endpoints[e];
+  const auto n = static_cast<std::uint32_t>(endpoint.places.size());
+  for (std::uint32_t idle = 0; idle < n;) {
+    if (endpoint.turn >= n) endpoint.turn = 0;
+    const std::uint32_t p = endpoint.places[endpoint.turn++].pool;
+    idle = serve_one(now, p, orders) ? 0 : idle + 1;
+  }
+}
+
+bool Dispatcher::State::serve_one(Time now, std::uint32_t p, Orders& orders) {
+  Pool& pool = pools[p];
+  if (pool.queue.queued() == 0 || pool.balancer.open().count() == 0) return false;
+  for (const Lane lane : lanes) {
+    for (std::uint32_t place = Tickets::first(pool.queue, lane); place != Tickets::none; place = tickets.next(place)) {
+      const std::uint32_t slot = Tickets::slot_of(place);
+      const Record& record = records[slot];
+      const std::uint32_t position = pool.balancer.choose(
+          loads, record.not_these(),
+          {seed, Records::serial(record.id), static_cast<std::uint64_t>(Use::choice) << 8 | record.attempts});
+      if (position == routing::Balancer::none) continue;  // it has tried all that is free
+      start(now, slot, p, position, orders);
+      return true;
+    }
+  }
+  return false;
+}
+
+// After an endpoint went out of use: other pools may be open to it now, what it has tried may be all there is, or
+// nothing that could serve it comes back in time.
+void Dispatcher::State::reconsider(Time now, std::uint32_t slot, Orders& orders) {
+  Record& record = records[slot];
+  if (hopeful(record)) {
+    if (record.tried_n > 0 && !has_untried(record)) record.tried_n = 0;
+    link_allowed(now, slot, record.lane == Lane::fresh);
+    start_somewhere(now, slot, orders);
+  } else if (returns_at(now, routes[record.route], false) > record.wait_by) {
+    answer_unhealthy(now, slot, orders);
+  }
+}
+
+// A request's alarm: its wait is over, its budget lets it spill, or its pause before the same endpoint has passed.
+void Dispatcher::State::ring(Time now, std::uint32_t slot, Orders& orders) {
+  const Record& record = records[slot];
+  if (record.stage == Stage::delayed) {
+    try_again(now, slot, orders);
+  } else if (now >= record.wait_by) {
+    answer_expired(now, slot, orders);
+  } else {
+    link_allowed(now, slot, record.lane == Lane::fresh);
+    start_somewhere(now, slot, orders);
+  }
+}
+
+// Endpoints come back before requests give up or try again, and units are handed out last, to those still there.
+void Dispatcher::State::advance(Time now, Orders& orders) {
+  clock = now;
+  if (endpoint_alarms.soonest() > now && request_alarms.soonest() > now) return;
+  woken.clear();
+  while (endpoint_alarms.soonest() <= now) {
+    const std::uint32_t e = endpoint_alarms.soonest_key();
+    endpoint_alarms.clear(e);
+    endpoints[e].due = never;
+    endpoints[e].health.wake(now);
+    refresh(e);
+    set_alarm(e);
+    woken.push_back(e);
+  }
+  while (request_alarms.soonest() <= now) ring(now, request_alarms.soonest_key(), orders);
+  for (const std::uint32_t e : woken) serve(now, e, orders);
+}
+
+void Dispatcher::State::release(std::uint32_t slot) {
+  Record& record = records[slot];
+  if (record.stage == Stage::waiting) stop_waiting(slot);
+  if (record.stage == Stage::delayed) {
+    request_alarms.clear(slot);
+    --waiting;
+  }
+  records.give_back(slot);
+}
+
+void Dispatcher::State::answer(std::uint32_t slot, const Answer& answer, Orders& orders) {
+  orders.push_back({records[slot].owner, records[slot].id, answer});
+  release(slot);
+}
+
+// One that has been tried gets what became of that.
+void Dispatcher::State::answer_unhealthy(Time now, std::uint32_t slot, Orders& orders) {
+  const Record& record = records[slot];
+  if (record.attempts > 0) return answer(slot, {.code = record.fallback}, orders);
+  const Time back = returns_at(now, routes[record.route], true);
+  const Nanos left = back == never || back <= now ? Nanos{1s} : back - now;
+  answer(slot, {.code = Code::no_healthy_backend, .retry_after = left, .repeat_ok = !record.repeat}, orders);
+}
+
+void Dispatcher::State::answer_expired(Time now, std::uint32_t slot, Orders& orders) {
+  const Record& record = records[slot];
+  const bool own_deadline = now >= record.head_by;
+  if (record.attempts > 0 && !own_deadline) return answer(slot, {.code = record.fallback}, orders);
+  const Time since = own_deadline ? record.received : record.queued_at;
+  const Time by = own_deadline ? record.head_by : record.wait_by;
+  answer(slot, {.code = Code::deadline_exceeded, .value = ms(now - since), .limit = ms(by - since)}, orders);
+}
+
+}  // namespace headgate::policies

@@ -1,0 +1,91 @@
+#include "policies/dispatcher.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "policies/dispatcher_state.hpp"
+
+namespace headgate::policies {
+
+Dispatcher::Dispatcher(Plan plan) : state_(std::make_unique<State>()) {
+  state_->adopt(plan);
+  state_->count_standings();
+}
+
+Dispatcher::~Dispatcher() = default;
+
+RequestId Dispatcher::arrive(Time now, const Arrival& arrival, Orders& orders) {
+  return state_->arrive(now, arrival, orders);
+}
+
+void Dispatcher::first_token(Time now, AttemptId attempt) { state_->first_token(now, attempt); }
+
+void Dispatcher::ended(Time now, AttemptId attempt, const Outcome& outcome, Orders& orders) {
+  state_->ended(now, attempt, outcome, orders);
+}
+
+void Dispatcher::caller_gone(Time now, RequestId request, Orders& orders) { state_->caller_gone(now, request, orders); }
+
+void Dispatcher::probed(Time now, EndpointId endpoint, const ProbeResult& result, Orders& orders) {
+  state_->advance(now, orders);
+  if (index(endpoint) >= state_->endpoints.size()) return;
+  const auto e = static_cast<std::uint32_t>(index(endpoint));
+  state_->endpoints[e].health.probed(now, result.ok);
+  state_->health_changed(now, e, orders);
+}
+
+void Dispatcher::replan(Time now, Plan plan, Orders& orders) { state_->replan(now, std::move(plan), orders); }
+
+void Dispatcher::tick(Time now, Orders& orders) { state_->advance(now, orders); }
+
+Time Dispatcher::next_wake() const {
+  return std::min(state_->request_alarms.soonest(), state_->endpoint_alarms.soonest());
+}
+
+void Dispatcher::snapshot(Snapshot& out) const {
+  const State& state = *state_;
+  out.endpoints.clear();
+  out.pools.clear();
+  out.routes.clear();
+  for (std::uint32_t e = 0; e < state.endpoints.size(); ++e) {
+    const Endpoint& endpoint = state.endpoints[e];
+    const InFlight::Load& load = state.loads[e];
+    if (!endpoint.planned && load.in_flight == 0) continue;
+    const Health& health = endpoint.health;
+    out.endpoints.push_back({.id = EndpointId{e},
+                             .planned = endpoint.planned,
+                             .health = health.state(),
+                             .in_flight = load.in_flight,
+                             .max_in_flight = load.limit,
+                             .attempts_total = endpoint.attempts,
+                             .failures_total = endpoint.failures,
+                             .successes_total = endpoint.successes,
+                             .probe_failures_total = health.probe_failures(),
+                             .health_changes_total = health.changes(),
+                             .ejections_total = health.ejections(),
+                             .out_until = health.out_until()});
+  }
+  for (std::uint32_t p = 0; p < state.pools.size(); ++p) {
+    const Pool& pool = state.pools[p];
+    if (!pool.planned) continue;
+    out.pools.push_back({PoolId{p}, pool.queue.queued(), pool.queue.bytes(), pool.forecast.release_rate(state.clock)});
+  }
+  for (std::uint32_t r = 0; r < state.routes.size(); ++r) {
+    if (state.routes[r].planned) out.routes.push_back({RouteId{r}, state.routes[r].budget.credit()});
+  }
+  out.requests = state.records.in_use();
+  out.waiting = state.waiting;
+}
+
+bool Dispatcher::servable(Time now, RouteId route) const {
+  const State& state = *state_;
+  if (index(route) >= state.routes.size() || !state.routes[index(route)].planned) return false;
+  for (const std::uint32_t p : state.routes[index(route)].pools) {
+    for (const routing::Member& member : state.pools[p].balancer.members()) {
+      if (state.endpoints[member.endpoint].health.would_be_usable(now)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace headgate::policies

@@ -1,0 +1,141 @@
+// The Dispatcher's tables and the steps that its calls are made of. Each part decides by itself (health, limit, queue,
+// admission, retry, routing); here they are only put together, in five files:
+//   dispatch_start.cpp   choose a backend, take its unit, order the attempt
+//   dispatch_wait.cpp    queue, expire, serve who waits, answer
+//   dispatch_end.cpp     an attempt is over: give back, fail over or answer
+//   dispatch_health.cpp  endpoints going out of use and coming back
+//   dispatch_plan.cpp    a new configuration over running state
+// Indices into the tables are ids as numbers. Invariant between calls: no ticket waits in a pool for a unit that is
+// free and that it may use; so a unit found free at arrival has nobody ahead.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "policies/admission.hpp"
+#include "policies/alarms.hpp"
+#include "policies/dispatcher.hpp"
+#include "policies/health.hpp"
+#include "policies/limit.hpp"
+#include "policies/queue.hpp"
+#include "policies/record.hpp"
+#include "policies/retry.hpp"
+#include "policies/routing/balancer.hpp"
+
+namespace headgate::policies {
+
+// An endpoint as its pools count it. eligible: could take a request, were a unit free. hopeful: so, or after its
+// half-open request.
+struct Standing {
+  bool open = false, up = false, eligible = false, hopeful = false, ejected = false;
+  friend bool operator==(const Standing&, const Standing&) = default;
+};
+
+// Somebody who waited for it may have to look elsewhere.
+constexpr bool lost(const Standing& before, const Standing& now) {
+  return (before.eligible && !now.eligible) || (before.hopeful && !now.hopeful);
+}
+
+struct Endpoint {
+  struct Place {
+    std::uint32_t pool, position;
+  };
+  bool planned = false;
+  Standing standing;
+  std::uint32_t turn = 0;  // which of its places is served next
+  std::vector<Place> places;
+  Health health;
+  Evacuation evacuation;
+  Time due = never;  // as set in the alarms
+  std::uint64_t attempts = 0, failures = 0, successes = 0;
+};
+
+struct Pool {
+  bool planned = false;
+  routing::Balancer balancer;
+  QueueOptions limits;
+  PoolQueue queue;
+  Forecast forecast;
+  std::uint32_t in_flight = 0;                                   // attempts made through this pool
+  std::uint32_t up = 0, eligible = 0, hopeful = 0, ejected = 0;  // members by standing
+};
+
+struct Route {
+  bool planned = false;
+  std::vector<std::uint32_t> pools;
+  std::optional<Nanos> ttft_budget;
+  TimeoutOptions timeouts;
+  RetryOptions retry;
+  RetryBudget budget;
+};
+
+// What a draw is for; a request's attempt number keeps its draws apart.
+enum class Use : std::uint64_t { choice, backoff, advice };
+
+struct Dispatcher::State {
+  std::vector<Endpoint> endpoints;
+  std::vector<Pool> pools;
+  std::vector<Route> routes;
+  InFlight loads;
+  Records records;
+  Tickets tickets;
+  Alarms request_alarms, endpoint_alarms;
+  std::vector<std::uint32_t> woken;  // scratch of advance()
+  std::uint64_t seed = 1, tickets_drawn = 0;
+  std::uint32_t waiting = 0;  // waiting or delayed
+  Time clock{};               // of the last call
+
+  // dispatch_start.cpp
+  RequestId arrive(Time now, const Arrival& arrival, Orders& orders);
+  bool start_somewhere(Time now, std::uint32_t slot, Orders& orders);
+  bool start_on_cooling(Time now, std::uint32_t slot, Orders& orders);
+  void start(Time now, std::uint32_t slot, std::uint32_t pool, std::uint32_t position, Orders& orders);
+  bool spills(Time now, const Record& record, const Route& route, const Pool& pool) const;
+  bool hopeful(const Record& record) const;
+  bool has_untried(const Record& record) const;
+  std::uint32_t untried_in(const Record& record, std::uint32_t pool) const;
+  std::uint64_t bits(const Record& record, Use use) const;
+
+  // dispatch_wait.cpp
+  void queue_fresh(Time now, std::uint32_t slot, Orders& orders);
+  void queue_at_head(Time now, std::uint32_t slot);
+  void link_allowed(Time now, std::uint32_t slot, bool within_bounds);
+  void wait_in_queue(Time now, std::uint32_t slot);
+  void stop_waiting(std::uint32_t slot);
+  void serve(Time now, std::uint32_t endpoint, Orders& orders);
+  bool serve_one(Time now, std::uint32_t pool, Orders& orders);
+  void reconsider(Time now, std::uint32_t slot, Orders& orders);
+  void ring(Time now, std::uint32_t slot, Orders& orders);
+  void advance(Time now, Orders& orders);
+  void answer(std::uint32_t slot, const Answer& answer, Orders& orders);
+  void answer_unhealthy(Time now, std::uint32_t slot, Orders& orders);
+  void answer_expired(Time now, std::uint32_t slot, Orders& orders);
+  void release(std::uint32_t slot);
+
+  // dispatch_end.cpp
+  void ended(Time now, AttemptId attempt, const Outcome& outcome, Orders& orders);
+  void first_token(Time now, AttemptId attempt);
+  void caller_gone(Time now, RequestId request, Orders& orders);
+  void judge(Time now, const Record& record, const Outcome& outcome);
+  void fail_over(Time now, std::uint32_t slot, const Outcome& outcome, Orders& orders);
+  void try_alone(Time now, std::uint32_t slot, const Outcome& outcome, Orders& orders);
+  void try_again(Time now, std::uint32_t slot, Orders& orders);
+  bool pay(Record& record, const Outcome& outcome);
+
+  // dispatch_health.cpp
+  void refresh(std::uint32_t endpoint);
+  void set_alarm(std::uint32_t endpoint);
+  void health_changed(Time now, std::uint32_t endpoint, Orders& orders);
+  void reconsider_waiting(Time now, std::uint32_t endpoint, Orders& orders);
+  bool may_eject(std::uint32_t endpoint) const;
+  bool others_healthy(std::uint32_t endpoint, std::uint32_t pool) const;
+  Time returns_at(Time now, const Route& route, bool probes_count) const;
+
+  // dispatch_plan.cpp
+  void replan(Time now, Plan plan, Orders& orders);
+  void adopt(Plan& plan);
+  void count_standings();
+};
+
+}  // namespace headgate::policies
