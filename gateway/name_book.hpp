@@ -16,7 +16,7 @@ class NameBook {
  public:
   void learn(const config::Catalog& catalog);  // at start and after each reload
 
-  // Empty when never heard of. An endpoint is called by the first backend that stands at it ("pool/backend").
+  // Empty when never heard of. An endpoint is called as config::ProbeTarget::name says: by its first backend.
   std::string_view endpoint(policies::EndpointId id) const { return at(endpoints_, policies::index(id)); }
   std::string_view pool(policies::PoolId id) const { return at(pools_, policies::index(id)); }
   std::string_view route(policies::RouteId id) const { return at(routes_, policies::index(id)); }

@@ -1,0 +1,228 @@
+#include "gateway/access_log.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <system_error>
+#include <utility>
+
+#include "gateway/json_text.hpp"
+
+namespace headgate::gateway {
+namespace {
+
+constexpr auto time_to_stop = std::chrono::seconds(2);
+constexpr std::size_t spare_max = 8;
+constexpr int off_fd = -2;
+
+// A file descriptor to own, or off_fd, or -1 with errno set.
+int open_destination(const std::string& destination) {
+  if (destination == "off") return off_fd;
+  if (destination == "stdout") return ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (destination == "stderr") return ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+  return ::open(destination.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+}
+
+bool is_file(int fd) {
+  struct stat about {};
+  return ::fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+void append_two(std::string& out, int value) {
+  out += static_cast<char>('0' + value / 10 % 10);
+  out += static_cast<char>('0' + value % 10);
+}
+
+// 2026-01-02T03:04:05.678Z
+void append_time(std::string& out, std::chrono::system_clock::time_point at) {
+  using namespace std::chrono;
+  const auto day = floor<days>(at);
+  const year_month_day date(day);
+  const auto ms = static_cast<int>(duration_cast<milliseconds>(at - day).count());
+  append_number(out, static_cast<int>(date.year()));
+  out += '-';
+  append_two(out, static_cast<int>(static_cast<unsigned>(date.month())));
+  out += '-';
+  append_two(out, static_cast<int>(static_cast<unsigned>(date.day())));
+  out += 'T';
+  append_two(out, ms / 3'600'000);
+  out += ':';
+  append_two(out, ms / 60'000 % 60);
+  out += ':';
+  append_two(out, ms / 1000 % 60);
+  out += '.';
+  out += static_cast<char>('0' + ms / 100 % 10);
+  append_two(out, ms % 100);
+  out += 'Z';
+}
+
+void append_ms(std::string& out, Nanos time) {
+  append_thousandths(out, std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+}
+
+// A query may carry a key, and a path is the caller's to make long.
+std::string_view shown_path(std::string_view target) {
+  constexpr std::size_t path_max = 256;
+  return target.substr(0, std::min(target.find('?'), path_max));
+}
+
+}  // namespace
+
+void append_access_line(std::string& out, const AccessEntry& entry) {
+  const auto text = [&out](std::string_view key, std::string_view value) {
+    out += key;
+    append_quoted(out, value);
+  };
+  const auto number = [&out](std::string_view key, auto value) {
+    out += key;
+    append_number(out, value);
+  };
+  out += "{\"time\":\"";
+  append_time(out, entry.at);
+  text("\",\"id\":", entry.request_id);
+  text(",\"key\":", entry.key_name);
+  text(",\"route\":", entry.route);
+  number(",\"status\":", entry.status);
+  number(",\"in\":", entry.input_tokens);
+  number(",\"out\":", entry.output_tokens);
+  out += entry.estimated ? ",\"estimated\":true" : ",\"estimated\":false";
+  number(",\"cached\":", entry.cached_tokens);
+  out += ",\"queue_ms\":";
+  append_ms(out, entry.queued);
+  out += ",\"ttft_ms\":";
+  if (entry.ttft) {
+    append_ms(out, *entry.ttft);
+  } else {
+    out += "null";
+  }
+  out += ",\"total_ms\":";
+  append_ms(out, entry.total);
+  text(",\"backend\":", entry.backend);
+  number(",\"attempts\":", entry.attempts);
+  text(",\"outcome\":", name_of(entry.outcome));
+  text(",\"cause\":", entry.cause);
+  text(",\"method\":", entry.method);
+  text(",\"path\":", shown_path(entry.path));
+  out += entry.stream ? ",\"stream\":true" : ",\"stream\":false";
+  number(",\"bytes\":", entry.bytes);
+  out += "}\n";
+}
+
+AccessLog::AccessLog(std::string destination) {
+  fd_ = open_destination(destination);
+  if (fd_ == -1) throw std::system_error(errno, std::generic_category(), "access log \"" + destination + "\"");
+  off_ = fd_ == off_fd;
+  thread_ = std::thread([this] { run(); });
+}
+
+AccessLog::~AccessLog() {
+  {
+    const std::lock_guard lock(mutex_);
+    give_up_at_ = std::chrono::steady_clock::now() + time_to_stop;
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+  if (fd_ >= 0) ::close(fd_);
+  if (next_fd_ >= 0) ::close(next_fd_);
+}
+
+std::string AccessLog::reopen(std::string destination) {
+  const int fd = open_destination(destination);
+  if (fd == -1) return "access log \"" + destination + "\": " + std::generic_category().message(errno);
+  const std::lock_guard lock(mutex_);
+  if (next_fd_ >= 0) ::close(next_fd_);
+  next_fd_ = fd;
+  off_ = fd == off_fd;
+  wake_.notify_one();
+  return {};
+}
+
+void AccessLog::take(std::string& text, std::uint32_t lines) {
+  if (text.empty()) return;
+  const std::lock_guard lock(mutex_);
+  if (backlog_ + text.size() > backlog_max) {
+    dropped_.fetch_add(lines, std::memory_order_relaxed);
+    text.clear();
+    return;
+  }
+  backlog_ += text.size();
+  waiting_.push_back({std::move(text), lines});
+  text.clear();
+  if (!spare_.empty()) {
+    text = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  if (waiting_.size() == 1) wake_.notify_one();
+}
+
+void AccessLog::run() {
+  sigset_t every;
+  sigfillset(&every);  // signals are the main thread's, and a closed pipe is an error code here
+  pthread_sigmask(SIG_BLOCK, &every, nullptr);
+
+  std::vector<Batch> batches;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stopping_ || next_fd_ != -1 || !waiting_.empty(); });
+    batches.swap(waiting_);
+    const int next = std::exchange(next_fd_, -1);
+    const bool last = stopping_ && batches.empty();
+    lock.unlock();
+    if (next != -1) {
+      if (fd_ >= 0) ::close(fd_);
+      fd_ = next;
+    }
+    for (Batch& batch : batches) {
+      write(batch);
+      lock.lock();
+      backlog_ -= batch.text.size();
+      batch.text.clear();
+      if (spare_.size() < spare_max) spare_.push_back(std::move(batch.text));
+      lock.unlock();
+    }
+    batches.clear();
+    if (last) return;
+    lock.lock();
+  }
+}
+
+void AccessLog::write(const Batch& batch) {
+  if (fd_ == off_fd) return;
+  // A full pipe would hold this thread for ever: wait for room with poll, then write no more than fits for certain.
+  const std::size_t most = is_file(fd_) ? SSIZE_MAX : PIPE_BUF;
+  std::string_view rest = batch.text;
+  while (!rest.empty()) {
+    if (most == PIPE_BUF) {
+      pollfd room{fd_, POLLOUT, 0};
+      const int ready = ::poll(&room, 1, 100);
+      const bool late = stopping_ && std::chrono::steady_clock::now() >= give_up_at_;
+      if (ready == 0 && !late) continue;
+      if (ready == 0) break;
+    }
+    const ssize_t written = ::write(fd_, rest.data(), std::min(rest.size(), most));
+    if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (written <= 0) break;
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  const auto lost = static_cast<std::uint64_t>(std::count(rest.begin(), rest.end(), '\n'));
+  if (lost != 0) dropped_.fetch_add(lost, std::memory_order_relaxed);
+}
+
+void AccessLines::append(const AccessEntry& entry) {
+  if (log_.off()) return;
+  append_access_line(text_, entry);
+  ++lines_;
+  if (text_.size() >= hand_over_at) flush();
+}
+
+void AccessLines::flush() { log_.take(text_, std::exchange(lines_, 0)); }
+
+}  // namespace headgate::gateway

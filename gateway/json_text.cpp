@@ -1,0 +1,104 @@
+#include "gateway/json_text.hpp"
+
+#include <cmath>
+#include <cstdint>
+
+namespace headgate::gateway {
+namespace {
+
+constexpr std::string_view replacement = "\xEF\xBF\xBD";
+
+bool plain(unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
+
+// Length of the valid UTF-8 sequence at the start of `text` that is not ASCII, or 0.
+std::size_t sequence_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const std::size_t length = first >= 0xc2 && first <= 0xdf   ? 2
+                             : first >= 0xe0 && first <= 0xef ? 3
+                             : first >= 0xf0 && first <= 0xf4 ? 4
+                                                              : 0;
+  if (length == 0 || text.size() < length) return 0;
+  // The second byte's range excludes overlong forms, surrogates and what is above U+10FFFF (Unicode, table 3-7).
+  const unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (byte(1) < low || byte(1) > high) return 0;
+  for (std::size_t i = 2; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
+void append_escape(std::string& out, unsigned char c) {
+  switch (c) {
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      break;
+  }
+  constexpr std::string_view hex = "0123456789abcdef";
+  out += "\\u00";
+  out += hex[c >> 4];
+  out += hex[c & 15];
+}
+
+}  // namespace
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    std::size_t run = 0;
+    while (run < text.size() && plain(static_cast<unsigned char>(text[run]))) ++run;
+    out.append(text.substr(0, run));
+    text.remove_prefix(run);
+    if (text.empty()) break;
+    std::size_t used = 1;
+    if (static_cast<unsigned char>(text[0]) < 0x80) {
+      append_escape(out, static_cast<unsigned char>(text[0]));
+    } else if (const std::size_t length = sequence_length(text); length != 0) {
+      out.append(text.substr(0, length));
+      used = length;
+    } else {
+      out += replacement;
+    }
+    text.remove_prefix(used);
+  }
+  out += '"';
+}
+
+void append_thousandths(std::string& out, std::int64_t thousandths) {
+  if (thousandths < 0) {
+    out += '-';
+    thousandths = -thousandths;
+  }
+  append_number(out, thousandths / 1000);
+  const auto rest = static_cast<int>(thousandths % 1000);
+  const char decimals[4] = {'.', static_cast<char>('0' + rest / 100), static_cast<char>('0' + rest / 10 % 10),
+                            static_cast<char>('0' + rest % 10)};
+  out.append(decimals, 4);
+}
+
+void append_double(std::string& out, double value) {
+  if (!std::isfinite(value)) {  // JSON has no word for it
+    out += '0';
+    return;
+  }
+  char digits[40];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  out.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+}  // namespace headgate::gateway

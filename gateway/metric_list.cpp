@@ -1,0 +1,358 @@
+#include "gateway/metric_list.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <numeric>
+
+#include "gateway/json_text.hpp"
+
+namespace headgate::gateway {
+namespace {
+
+enum class Metric : std::uint8_t {
+  requests,
+  refusals,
+  requests_in_progress,
+  attempts,
+  attempt_failures,
+  backend_in_flight,
+  backend_in_flight_limit,
+  backend_health,
+  health_changes,
+  probe_failures,
+  ejections,
+  queued,
+  queued_bytes,
+  retry_credit,
+  caller_connections,
+  upstream_connections,
+  tokens,
+  usage_estimated,
+  stream_events,
+  sse_parse_errors,
+  cancelled_by_caller,
+  streams_cut,
+  ttft,
+  queue_wait,
+  request_time,
+  body_bytes_held,
+  access_log_dropped,
+  reloads,
+  config_version,
+  draining,
+  process_start_time,
+  build_info,
+  count,
+};
+
+// In the order of Metric.
+constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
+    {"headgate_requests_total", Kind::counter, "Requests that ended, by how. Route other: routes past the 64th.",
+     "route,outcome"},
+    {"headgate_refusals_total", Kind::counter, "Answers that the gateway made itself, by the code of their error body.",
+     "code"},
+    {"headgate_requests_in_progress", Kind::gauge, "Requests whose head has come and whose answer has not ended.", ""},
+    {"headgate_attempts_total", Kind::counter, "Attempts started at a backend's address.", "backend"},
+    {"headgate_attempt_failures_total", Kind::counter,
+     "Attempts that ended badly: every class but the caller's own fault.", "backend"},
+    {"headgate_backend_in_flight", Kind::gauge, "Attempts running at a backend's address.", "backend"},
+    {"headgate_backend_in_flight_limit", Kind::gauge, "Most attempts that may run at a backend's address at once.",
+     "backend"},
+    {"headgate_backend_health", Kind::gauge, "1 while the backend's address is in rotation, 0 while it is out.",
+     "backend"},
+    {"headgate_health_changes_total", Kind::counter, "Times a backend's address went into or out of rotation.",
+     "backend"},
+    {"headgate_probe_failures_total", Kind::counter, "Health probes missed.", "backend"},
+    {"headgate_ejections_total", Kind::counter, "Times a backend's address was ejected for failures in a row.",
+     "backend"},
+    {"headgate_queued", Kind::gauge, "Requests waiting for a backend of the pool.", "pool"},
+    {"headgate_queued_bytes", Kind::gauge, "Bytes of the bodies of the requests waiting for the pool.", "pool"},
+    {"headgate_retry_credit", Kind::gauge, "Retries that the route's budget would pay for now.", "route"},
+    {"headgate_caller_connections", Kind::gauge, "Open connections from callers.", ""},
+    {"headgate_upstream_connections", Kind::gauge, "Open connections to backends, idle ones included.", ""},
+    {"headgate_tokens_total", Kind::counter, "Tokens of ended requests. Cached ones are counted under input as well.",
+     "route,direction"},
+    {"headgate_usage_estimated_total", Kind::counter, "Requests whose tokens the gateway had to count itself.", ""},
+    {"headgate_stream_events_total", Kind::counter, "Server-sent events relayed.", ""},
+    {"headgate_sse_parse_errors_total", Kind::counter, "Events of a backend that were neither JSON nor [DONE].", ""},
+    {"headgate_cancelled_by_caller_total", Kind::counter, "Requests whose caller left before the end.", ""},
+    {"headgate_streams_cut_total", Kind::counter, "Streams that failed after content had been relayed.", ""},
+    {"headgate_ttft_seconds", Kind::histogram, "From a request's first byte to its first content token.", "route"},
+    {"headgate_queue_wait_seconds", Kind::histogram, "Time a request waited for a backend.", "route"},
+    {"headgate_request_seconds", Kind::histogram, "From a request's first byte to the end of its answer.", "route"},
+    {"headgate_body_bytes_held", Kind::gauge, "Memory held by request bodies.", ""},
+    {"headgate_access_log_dropped_total", Kind::counter, "Access log lines dropped because the writer was behind.", ""},
+    {"headgate_reloads_total", Kind::counter, "Reloads of the configuration, by result.", "result"},
+    {"headgate_config_version", Kind::gauge, "Version of the configuration in use; 1 at start.", ""},
+    {"headgate_draining", Kind::gauge, "1 while the gateway takes no new requests and waits to exit.", ""},
+    {"headgate_process_start_time_seconds", Kind::gauge, "When the process started, Unix time.", ""},
+    {"headgate_build_info", Kind::gauge, "Always 1; the label says what is running.", "version"},
+}};
+
+std::string_view type_of(Kind kind) {
+  switch (kind) {
+    case Kind::counter:
+      return "counter";
+    case Kind::gauge:
+      return "gauge";
+    default:
+      return "histogram";
+  }
+}
+
+void append_label_value(std::string& out, std::string_view value) {
+  for (const char c : value) {
+    switch (c) {
+      case '\\':
+        out += "\\\\";
+        break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      default:
+        out += c;
+        break;
+    }
+  }
+}
+
+// A name and its label value; the name comes from `families`.
+struct Label {
+  std::string_view name, value;
+};
+
+class Page {
+ public:
+  std::string text;
+
+  void family(Metric metric) {
+    const Family& about = families[static_cast<std::size_t>(metric)];
+    name_ = about.name;
+    ((((text += "# HELP ") += name_) += ' ') += about.help) += '\n';
+    ((((text += "# TYPE ") += name_) += ' ') += type_of(about.kind)) += '\n';
+  }
+
+  void sample(std::uint64_t value, std::initializer_list<Label> labels = {}) {
+    start("", labels);
+    append_number(text, value);
+    text += '\n';
+  }
+  void sample_double(double value, std::initializer_list<Label> labels = {}) {
+    start("", labels);
+    append_double(text, value);
+    text += '\n';
+  }
+
+  void histogram(const TimeHistogram& times, std::string_view route) {
+    std::uint64_t so_far = 0;
+    for (std::size_t i = 0; i < times.buckets.size(); ++i) {
+      so_far += times.buckets[i].get();
+      char bound[32] = "+Inf";
+      std::size_t length = 4;
+      if (i < TimeHistogram::bounds_us.size()) {
+        const double seconds = static_cast<double>(TimeHistogram::bounds_us[i]) / 1e6;
+        const auto end = std::to_chars(bound, bound + sizeof bound, seconds, std::chars_format::fixed).ptr;
+        length = static_cast<std::size_t>(end - bound);
+      }
+      start("_bucket", {{"route", route}, {"le", {bound, length}}});
+      append_number(text, so_far);
+      text += '\n';
+    }
+    start("_sum", {{"route", route}});
+    append_double(text, static_cast<double>(times.sum_us.get()) / 1e6);
+    text += '\n';
+    start("_count", {{"route", route}});
+    append_number(text, so_far);
+    text += '\n';
+  }
+
+ private:
+  void start(std::string_view suffix, std::initializer_list<Label> labels) {
+    (text += name_) += suffix;
+    char before = '{';
+    for (const Label& label : labels) {
+      ((text += before) += label.name) += "=\"";
+      append_label_value(text, label.value);
+      text += '"';
+      before = ',';
+    }
+    text += labels.size() == 0 ? " " : "} ";
+  }
+
+  std::string_view name_;
+};
+
+// Places of `routes` that are shown: those with a name, "other" and "" (no route) once something was counted there.
+template <class Use>
+void each_route(const MetricsView& view, Use use) {
+  const auto& routes = view.counters.routes;
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    std::string_view name = view.names.route(policies::RouteId(static_cast<std::uint32_t>(i)));
+    if (i >= ShardCounters::routes_shown) {
+      const auto counted = [](std::uint64_t sum, const Count& one) { return sum + one.get(); };
+      const auto& requests = routes[i].requests;
+      if (std::accumulate(requests.begin(), requests.end(), std::uint64_t{0}, counted) == 0) continue;
+      name = i == ShardCounters::other_route ? "other" : "";
+    } else if (name.empty()) {
+      continue;
+    }
+    use(name, routes[i]);
+  }
+}
+
+template <class Value>
+void each_backend(Page& page, const MetricsView& view, Metric metric, Value value) {
+  page.family(metric);
+  for (const policies::EndpointState& endpoint : view.snapshot.endpoints) {
+    const std::string_view name = view.names.endpoint(endpoint.id);
+    if (!name.empty()) page.sample(value(endpoint), {{"backend", name}});
+  }
+}
+
+template <class Value>
+void each_pool(Page& page, const MetricsView& view, Metric metric, Value value) {
+  page.family(metric);
+  for (const policies::PoolState& pool : view.snapshot.pools) {
+    const std::string_view name = view.names.pool(pool.id);
+    if (!name.empty()) page.sample(value(pool), {{"pool", name}});
+  }
+}
+
+void one(Page& page, Metric metric, std::uint64_t value) {
+  page.family(metric);
+  page.sample(value);
+}
+
+void render_requests(Page& page, const MetricsView& view) {
+  page.family(Metric::requests);
+  each_route(view, [&](std::string_view route, const RouteCounters& counters) {
+    for (std::size_t i = 0; i < endings; ++i) {
+      page.sample(counters.requests[i].get(), {{"route", route}, {"outcome", name_of(static_cast<Ending>(i))}});
+    }
+  });
+  page.family(Metric::refusals);
+  for (std::size_t i = 0; i < refusals; ++i) {
+    const std::string_view code = row_of(static_cast<Refusal>(i)).code;
+    std::uint64_t sum = 0;  // several rows may share a code: the first of them shows their sum
+    bool first = true;
+    for (std::size_t k = 0; k < refusals; ++k) {
+      if (row_of(static_cast<Refusal>(k)).code != code) continue;
+      first = first && k >= i;
+      sum += view.counters.refusals_by_code[k].get();
+    }
+    if (first) page.sample(sum, {{"code", code}});
+  }
+  one(page, Metric::requests_in_progress, view.counters.requests_in_progress.get());
+}
+
+void render_backends(Page& page, const MetricsView& view) {
+  using State = policies::EndpointState;
+  each_backend(page, view, Metric::attempts, [](const State& e) { return e.attempts_total; });
+  each_backend(page, view, Metric::attempt_failures, [](const State& e) { return e.failures_total; });
+  each_backend(page, view, Metric::backend_in_flight, [](const State& e) { return e.in_flight; });
+  each_backend(page, view, Metric::backend_in_flight_limit, [](const State& e) { return e.max_in_flight; });
+  each_backend(page, view, Metric::backend_health,
+               [](const State& e) { return e.planned && e.health == policies::HealthState::up ? 1u : 0u; });
+  each_backend(page, view, Metric::health_changes, [](const State& e) { return e.health_changes_total; });
+  each_backend(page, view, Metric::probe_failures, [](const State& e) { return e.probe_failures_total; });
+  each_backend(page, view, Metric::ejections, [](const State& e) { return e.ejections_total; });
+  each_pool(page, view, Metric::queued, [](const policies::PoolState& p) { return p.queued; });
+  each_pool(page, view, Metric::queued_bytes, [](const policies::PoolState& p) { return p.queued_bytes; });
+  page.family(Metric::retry_credit);
+  for (const policies::RouteState& route : view.snapshot.routes) {
+    const std::string_view name = view.names.route(route.id);
+    if (!name.empty()) page.sample_double(route.retry_credit, {{"route", name}});
+  }
+}
+
+void render_traffic(Page& page, const MetricsView& view) {
+  const ShardCounters& counters = view.counters;
+  one(page, Metric::caller_connections, counters.caller_connections.get());
+  one(page, Metric::upstream_connections, counters.upstream_connections.get());
+  page.family(Metric::tokens);
+  each_route(view, [&](std::string_view route, const RouteCounters& of) {
+    page.sample(of.input_tokens.get(), {{"route", route}, {"direction", "input"}});
+    page.sample(of.cached_tokens.get(), {{"route", route}, {"direction", "cached"}});
+    page.sample(of.output_tokens.get(), {{"route", route}, {"direction", "output"}});
+  });
+  one(page, Metric::usage_estimated, counters.usage_estimated.get());
+  one(page, Metric::stream_events, counters.stream_events.get());
+  one(page, Metric::sse_parse_errors, counters.sse_parse_errors.get());
+  one(page, Metric::cancelled_by_caller, counters.cancelled_by_caller.get());
+  one(page, Metric::streams_cut, counters.streams_cut.get());
+  page.family(Metric::ttft);
+  each_route(view, [&](std::string_view route, const RouteCounters& of) { page.histogram(of.ttft, route); });
+  page.family(Metric::queue_wait);
+  each_route(view, [&](std::string_view route, const RouteCounters& of) { page.histogram(of.queue_wait, route); });
+  page.family(Metric::request_time);
+  each_route(view, [&](std::string_view route, const RouteCounters& of) { page.histogram(of.total, route); });
+}
+
+void render_process(Page& page, const MetricsView& view) {
+  one(page, Metric::body_bytes_held, view.body_bytes_held);
+  one(page, Metric::access_log_dropped, view.access_log_dropped);
+  page.family(Metric::reloads);
+  page.sample(view.reloads_ok, {{"result", "ok"}});
+  page.sample(view.reloads_failed, {{"result", "failed"}});
+  one(page, Metric::config_version, view.config_version);
+  one(page, Metric::draining, view.draining ? 1 : 0);
+  page.family(Metric::process_start_time);
+  page.sample_double(view.process_start_time_s);
+  page.family(Metric::build_info);
+  page.sample(1, {{"version", view.build_version}});
+}
+
+}  // namespace
+
+void TimeHistogram::observe(Nanos time) {
+  const std::int64_t us =
+      std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+  const auto at = std::lower_bound(bounds_us.begin(), bounds_us.end(), us) - bounds_us.begin();  // le: bound included
+  buckets[static_cast<std::size_t>(at)].add();
+  sum_us.add(static_cast<std::uint64_t>(us));
+}
+
+void TimeHistogram::add(const TimeHistogram& other) {
+  for (std::size_t i = 0; i < buckets.size(); ++i) buckets[i].add(other.buckets[i].get());
+  sum_us.add(other.sum_us.get());
+}
+
+void ShardCounters::add(const ShardCounters& other) {
+  for (std::size_t r = 0; r < routes.size(); ++r) {
+    RouteCounters& to = routes[r];
+    const RouteCounters& from = other.routes[r];
+    for (std::size_t i = 0; i < endings; ++i) to.requests[i].add(from.requests[i].get());
+    to.input_tokens.add(from.input_tokens.get());
+    to.cached_tokens.add(from.cached_tokens.get());
+    to.output_tokens.add(from.output_tokens.get());
+    to.ttft.add(from.ttft);
+    to.queue_wait.add(from.queue_wait);
+    to.total.add(from.total);
+  }
+  for (std::size_t i = 0; i < refusals; ++i) refusals_by_code[i].add(other.refusals_by_code[i].get());
+  requests_in_progress.add(other.requests_in_progress.get());
+  caller_connections.add(other.caller_connections.get());
+  upstream_connections.add(other.upstream_connections.get());
+  stream_events.add(other.stream_events.get());
+  sse_parse_errors.add(other.sse_parse_errors.get());
+  cancelled_by_caller.add(other.cancelled_by_caller.get());
+  streams_cut.add(other.streams_cut.get());
+  usage_estimated.add(other.usage_estimated.get());
+}
+
+std::span<const Family> metric_list() { return families; }
+
+std::string render_metrics(const MetricsView& view) {
+  Page page;
+  page.text.reserve(16 << 10);
+  render_requests(page, view);
+  render_backends(page, view);
+  render_traffic(page, view);
+  render_process(page, view);
+  return std::move(page.text);
+}
+
+}  // namespace headgate::gateway

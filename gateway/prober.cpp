@@ -1,0 +1,179 @@
+#include "gateway/prober.hpp"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <utility>
+
+#include "backends/io/io.hpp"
+#include "policies/base/random.hpp"
+
+namespace headgate::gateway {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using backends::ErrorCode;
+using backends::Executor;
+using backends::no_throw;
+using backends::Task;
+using Tcp = asio::ip::tcp;
+using Resolver = asio::ip::basic_resolver<Tcp, Executor>;
+using Timer =
+    asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, Executor>;
+
+constexpr std::uint32_t answer_max = 64 << 10;
+
+bool same_place(const config::ProbeTarget& a, const config::ProbeTarget& b) {
+  return a.endpoint == b.endpoint && a.host == b.host && a.port == b.port && a.authority == b.authority &&
+         a.probe.path == b.probe.path && a.probe.interval == b.probe.interval && a.probe.timeout == b.probe.timeout;
+}
+
+bool good(http::status status) { return http::to_status_class(status) == http::status_class::successful; }
+
+}  // namespace
+
+struct Prober::Shared {
+  std::uint64_t seed;
+  Report report;
+};
+
+struct Prober::Probe {
+  Probe(asio::io_context& io, config::ProbeTarget what)
+      : target(std::move(what)), timer(io), limit(io), resolver(io), socket(io) {}
+
+  const config::ProbeTarget target;
+  Timer timer;  // the pause between probes
+  Timer limit;  // of one probe
+  Resolver resolver;
+  backends::Socket socket;
+  std::uint64_t serial = 0;
+  bool gone = false, late = false;
+
+  void close() {
+    ErrorCode ignored;
+    socket.close(ignored);
+  }
+  void interrupt() {
+    resolver.cancel();
+    close();
+  }
+  void stop() {
+    gone = true;
+    timer.cancel();
+    limit.cancel();
+    interrupt();
+  }
+
+  Task<Tcp::resolver::results_type> resolve();
+  Task<bool> ask();
+  static Task<void> watch(std::shared_ptr<Probe> probe, Time at, std::uint64_t serial);
+  static Task<void> run(std::shared_ptr<Shared> shared, std::shared_ptr<Probe> probe);
+};
+
+Task<Tcp::resolver::results_type> Prober::Probe::resolve() {
+  ErrorCode not_numeric;
+  const auto address = asio::ip::make_address(target.host, not_numeric);
+  const std::string port = std::to_string(target.port);
+  if (!not_numeric) {  // the resolver would start a thread for it
+    co_return Tcp::resolver::results_type::create(Tcp::endpoint(address, target.port), target.host, port);
+  }
+  auto [error, found] = co_await resolver.async_resolve(target.host, port, no_throw);
+  if (error) found = {};
+  co_return found;
+}
+
+// One GET on a connection of its own. `watch` closes the socket when time is up, which ends whatever waits here.
+Task<bool> Prober::Probe::ask() {
+  const auto where = co_await resolve();
+  if (where.empty() || gone || late) co_return false;
+  auto [connect_error, endpoint] = co_await asio::async_connect(socket, where, no_throw);
+  if (connect_error) co_return false;
+
+  http::request<http::empty_body> request(http::verb::get, target.probe.path, 11);
+  request.set(http::field::host, target.authority);
+  request.set(http::field::user_agent, "headgate-probe");
+  request.set(http::field::connection, "close");
+  auto [write_error, written] = co_await http::async_write(socket, request, no_throw);
+  if (write_error) co_return false;
+
+  beast::flat_buffer buffer(answer_max);
+  http::response_parser<http::string_body> parser;
+  parser.header_limit(answer_max);
+  parser.body_limit(answer_max);
+  auto [read_error, bytes] = co_await http::async_read(socket, buffer, parser, no_throw);
+  const bool too_long = read_error == http::error::body_limit && parser.is_header_done();
+  co_return (!read_error || too_long) && good(parser.get().result());
+}
+
+Task<void> Prober::Probe::watch(std::shared_ptr<Probe> probe, Time at, std::uint64_t serial) {
+  probe->limit.expires_at(at);
+  auto [stopped] = co_await probe->limit.async_wait(no_throw);
+  if (stopped || probe->serial != serial) co_return;
+  probe->late = true;
+  probe->interrupt();
+}
+
+Task<void> Prober::Probe::run(std::shared_ptr<Shared> shared, std::shared_ptr<Probe> probe) {
+  const auto id = static_cast<std::uint64_t>(policies::index(probe->target.endpoint));
+  const auto jitter = [&] { return unit(draw(shared->seed, id, probe->serial)); };
+  const auto interval = static_cast<double>(probe->target.probe.interval.count());
+  // Soon after the start, but not all in the same instant.
+  Nanos pause(static_cast<std::int64_t>(interval * 0.2 * jitter()));
+  while (!probe->gone) {
+    probe->timer.expires_after(pause);
+    auto [stopped] = co_await probe->timer.async_wait(no_throw);
+    if (stopped || probe->gone) co_return;
+    ++probe->serial;
+    probe->late = false;
+    const Time started = std::chrono::steady_clock::now();
+    const Time until = after(started, probe->target.probe.timeout);
+    asio::co_spawn(probe->timer.get_executor(), watch(probe, until, probe->serial), asio::detached);
+    const bool answered = co_await probe->ask();
+    ++probe->serial;
+    probe->limit.cancel();
+    probe->close();
+    if (probe->gone) co_return;
+    shared->report(probe->target.endpoint, answered && !probe->late);
+    pause = Nanos(static_cast<std::int64_t>(interval * (0.8 + 0.4 * jitter())));
+  }
+}
+
+Prober::Prober(asio::io_context& io, std::uint64_t seed, Report report)
+    : io_(io), shared_(std::make_shared<Shared>(Shared{seed, std::move(report)})) {}
+
+Prober::~Prober() { stop(); }
+
+void Prober::set_targets(const std::vector<config::ProbeTarget>& targets) {
+  std::vector<std::shared_ptr<Probe>> next;
+  for (const config::ProbeTarget& target : targets) {
+    const auto kept = std::find_if(probes_.begin(), probes_.end(),
+                                   [&](const auto& probe) { return probe && same_place(probe->target, target); });
+    if (kept != probes_.end()) {
+      next.push_back(std::move(*kept));
+      continue;
+    }
+    next.push_back(std::make_shared<Probe>(io_, target));
+    asio::co_spawn(io_.get_executor(), Probe::run(shared_, next.back()), asio::detached);
+  }
+  for (const auto& probe : probes_) {
+    if (probe) probe->stop();
+  }
+  probes_ = std::move(next);
+}
+
+void Prober::stop() { set_targets({}); }
+
+}  // namespace headgate::gateway

@@ -1,0 +1,262 @@
+#include "gateway/refusal.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "gateway/json_text.hpp"
+
+namespace headgate::gateway {
+namespace {
+
+using R = Refusal;
+using S = ShouldRetry;
+using E = Ending;
+
+constexpr std::string_view invalid = "invalid_request_error", overloaded = "overloaded_error",
+                           timeout = "timeout_error", upstream = "upstream_error";
+
+constexpr std::array<RefusalRow, refusals> table{{
+    {R::invalid_api_key, 401, invalid, "invalid_api_key", S::no, true, E::rejected,
+     "No valid API key: send Authorization: Bearer KEY, or x-api-key"},
+    {R::model_not_allowed, 403, invalid, "model_not_allowed", S::no, true, E::rejected,
+     "This key may not use the model \"%d\""},
+    {R::model_not_found, 404, invalid, "model_not_found", S::no, true, E::rejected, "There is no model \"%d\""},
+    {R::invalid_body, 400, invalid, "invalid_body", S::no, true, E::rejected, "The request body is invalid: %d"},
+    {R::invalid_header, 400, invalid, "invalid_header", S::no, true, E::rejected, "A header is invalid: %d"},
+    {R::context_length_exceeded, 400, invalid, "context_length_exceeded", S::no, true, E::rejected,
+     "The prompt is at least %v tokens, over the model's context window of %l"},
+    {R::unsupported_encoding, 415, invalid, "unsupported_encoding", S::no, true, E::rejected,
+     "The request body is compressed (content-encoding: %d): send it as it is"},
+    {R::body_too_large, 413, invalid, "body_too_large", S::no, true, E::rejected,
+     "The request body is at least %v bytes, over the limit of %l"},
+    {R::headers_too_large, 431, invalid, "headers_too_large", S::no, true, E::rejected,
+     "The request head is at least %v bytes, over the limit of %l"},
+    {R::method_not_allowed, 405, invalid, "method_not_allowed", S::no, true, E::rejected,
+     "The method %d is not allowed here"},
+    {R::not_found, 404, invalid, "not_found", S::no, true, E::rejected, "There is nothing at \"%d\""},
+    {R::memory, 503, overloaded, "memory", S::first_time, true, E::refused,
+     "The request body of %v bytes is over the %l bytes of body memory that are free"},
+    {R::queue_full, 503, overloaded, "queue_full", S::first_time, true, E::refused,
+     "The queue of this model is full: %v waiting, limit %l"},
+    {R::deadline_unmeetable, 503, overloaded, "deadline_unmeetable", S::first_time, true, E::refused,
+     "The predicted wait of %v ms is over the %l ms that are left"},
+    {R::deadline_exceeded, 504, timeout, "deadline_exceeded", S::no, true, E::refused,
+     "The request waited %v ms for a backend, over its limit of %l ms"},
+    {R::no_healthy_backend, 503, overloaded, "no_healthy_backend", S::first_time, true, E::refused,
+     "Every backend of this model is down or cooling"},
+    {R::upstream_failed, 502, upstream, "upstream_failed", S::no, false, E::failed,
+     "The backend failed before it had answered"},
+    {R::upstream_in_band, 502, upstream, "upstream_failed", S::unsaid, false, E::failed,
+     "The backend answered with an error"},
+    {R::upstream_overloaded, 503, upstream, "upstream_failed", S::unsaid, false, E::failed,
+     "The backend says that it is overloaded"},
+    {R::upstream_timeout, 504, upstream, "upstream_timeout", S::no, false, E::failed,
+     "The backend did not answer in time"},
+    {R::upstream_auth, 502, upstream, "upstream_auth", S::no, false, E::failed,
+     "The backend refused the gateway's credentials"},
+    {R::upstream_status, 502, upstream, "upstream_status", S::unsaid, false, E::failed,
+     "The backend answered with an error status"},
+    {R::stream_cut, 502, upstream, "stream_cut", S::unsaid, false, E::cut, "The stream ended before its end: %d"},
+    {R::bad_request, 400, invalid, "bad_request", S::no, true, E::rejected, "Not a valid HTTP request: %d"},
+    {R::version_not_supported, 505, invalid, "version_not_supported", S::no, true, E::rejected,
+     "Only HTTP/1.1 and HTTP/1.0 are spoken here"},
+    {R::head_timeout, 408, timeout, "head_timeout", S::no, true, E::rejected,
+     "The request head was not complete after %v ms, the limit is %l ms"},
+    {R::body_timeout, 408, timeout, "body_timeout", S::no, true, E::rejected, "The request body came too slowly: %d"},
+    {R::shutting_down, 503, overloaded, "shutting_down", S::first_time, true, E::refused,
+     "The gateway is shutting down"},
+    {R::internal, 500, "server_error", "internal", S::unsaid, false, E::failed, "The gateway failed"},
+}};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (static_cast<std::size_t>(table[i].refusal) != i) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "a row of the table is looked up by its place");
+
+constexpr std::int64_t advice_longest_s = 60;  // the SDKs ignore longer ones and retry at once
+
+std::int64_t round_up(Nanos time, Nanos unit) { return (time.count() + unit.count() - 1) / unit.count(); }
+
+void append_message(std::string& out, const RefusalRow& row, const RefusalAnswer& answer) {
+  std::string message;
+  for (std::size_t i = 0; i < row.message.size(); ++i) {
+    if (row.message[i] != '%') {
+      message += row.message[i];
+      continue;
+    }
+    switch (row.message[++i]) {
+      case 'd':
+        message += answer.detail;
+        break;
+      case 'v':
+        append_number(message, answer.value);
+        break;
+      default:
+        append_number(message, answer.limit);
+        break;
+    }
+  }
+  append_quoted(out, message);
+}
+
+void append_line(std::string& out, std::string_view name, std::string_view value) {
+  out += name;
+  out += ": ";
+  out += value;
+  out += "\r\n";
+}
+
+void append_advice(std::string& out, const RefusalRow& row, const RefusalAnswer& answer) {
+  const bool advised = answer.retry_after > Nanos::zero();
+  const std::int64_t seconds = advised ? round_up(answer.retry_after, std::chrono::seconds(1)) : 0;
+  if (advised) {
+    out += "Retry-After: ";
+    append_number(out, seconds);
+    out += "\r\nretry-after-ms: ";
+    append_number(out, round_up(answer.retry_after, std::chrono::milliseconds(1)));
+    out += "\r\n";
+  }
+  if (row.should_retry == ShouldRetry::unsaid) return;
+  const bool retry = row.should_retry == ShouldRetry::first_time && answer.repeat_ok && seconds <= advice_longest_s;
+  append_line(out, "x-should-retry", retry ? "true" : "false");
+}
+
+}  // namespace
+
+const RefusalRow& row_of(Refusal refusal) { return table[static_cast<std::size_t>(refusal)]; }
+
+RefusalAnswer refusal_for(const policies::Answer& answer, const policies::Outcome& last) {
+  using policies::Code;
+  RefusalAnswer out;
+  out.retry_after = answer.retry_after;
+  out.repeat_ok = answer.repeat_ok;
+  out.value = answer.value;
+  out.limit = answer.limit;
+  switch (answer.code) {
+    case Code::model_not_found:
+      out.refusal = R::model_not_found;
+      break;
+    case Code::no_healthy_backend:
+      out.refusal = R::no_healthy_backend;
+      break;
+    case Code::queue_full:
+      out.refusal = R::queue_full;
+      break;
+    case Code::deadline_unmeetable:
+      out.refusal = R::deadline_unmeetable;
+      break;
+    case Code::deadline_exceeded:
+      out.refusal = R::deadline_exceeded;
+      break;
+    case Code::as_received:
+      out.refusal = R::upstream_status;
+      out.status = last.status;
+      break;
+    case Code::upstream_failed:
+      out.refusal = last.end != policies::End::in_band_error ? R::upstream_failed
+                    : last.overloaded                        ? R::upstream_overloaded
+                                                             : R::upstream_in_band;
+      break;
+    case Code::upstream_timeout:
+      out.refusal = R::upstream_timeout;
+      break;
+    case Code::upstream_auth:
+      out.refusal = R::upstream_auth;
+      break;
+    case Code::stream_cut:
+      out.refusal = R::stream_cut;
+      break;
+  }
+  return out;
+}
+
+void append_error_body(std::string& out, const RefusalAnswer& answer) {
+  const RefusalRow& row = row_of(answer.refusal);
+  out += "{\"error\":{\"message\":";
+  append_message(out, row, answer);
+  out += ",\"type\":";
+  append_quoted(out, row.type);
+  out += ",\"param\":";
+  if (answer.param.empty()) {
+    out += "null";
+  } else {
+    append_quoted(out, answer.param);
+  }
+  out += ",\"code\":";
+  append_quoted(out, row.code);
+  out += "}}";
+}
+
+void append_error_event(std::string& out, const RefusalAnswer& answer) {
+  out += "data: ";
+  append_error_body(out, answer);
+  out += "\n\n";
+}
+
+void append_refusal(std::string& out, const RefusalAnswer& answer) {
+  const RefusalRow& row = row_of(answer.refusal);
+  const std::uint16_t status = answer.status != 0 ? answer.status : row.status;
+  std::string body;
+  append_error_body(body, answer);
+  out += "HTTP/1.1 ";
+  append_number(out, status);
+  out += ' ';
+  out += reason_phrase(status);
+  out += "\r\nContent-Type: application/json\r\nContent-Length: ";
+  append_number(out, body.size());
+  out += "\r\n";
+  if (!answer.request_id.empty()) append_line(out, "x-request-id", answer.request_id);
+  if (row.refuses) append_line(out, "x-headgate-refusal", row.code);
+  append_advice(out, row, answer);
+  if (!answer.allow.empty()) append_line(out, "Allow", answer.allow);
+  out += answer.more_head;
+  if (answer.close) append_line(out, "Connection", "close");
+  out += "\r\n";
+  if (!answer.without_body) out += body;
+}
+
+std::string_view reason_phrase(std::uint16_t status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 402:
+      return "Payment Required";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 502:
+      return "Bad Gateway";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "";
+  }
+}
+
+}  // namespace headgate::gateway
