@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/wire/byte_search.hpp"
+#include "backends/wire/token.hpp"
 
 namespace headgate::wire {
 namespace {
@@ -87,7 +88,7 @@ void BodyMeter::framing_byte(unsigned char c) {
     case State::trailer_name:
       ++overhead_;
       if (c == ':') state_ = State::trailer_value;
-      bad_ = bad_ || c <= ' ' || c >= 0x7f || overhead_ > trailers_max;
+      bad_ = bad_ || (c != ':' && !is_token(static_cast<char>(c))) || overhead_ > trailers_max;
       break;
     case State::trailer_value:
       line_byte(c, State::trailer_lf, trailers_max);

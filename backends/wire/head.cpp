@@ -3,20 +3,11 @@
 #include <cstring>
 
 #include "backends/wire/byte_search.hpp"
+#include "backends/wire/token.hpp"
 
 namespace headgate::wire {
 namespace {
 
-constexpr std::array<bool, 256> make_token_table() {
-  std::array<bool, 256> table{};
-  for (unsigned c = '0'; c <= '9'; ++c) table[c] = true;
-  for (unsigned c = 'a'; c <= 'z'; ++c) table[c] = table[c - 'a' + 'A'] = true;
-  for (const char c : std::string_view("!#$%&'*+-.^_`|~")) table[static_cast<unsigned char>(c)] = true;
-  return table;
-}
-constexpr std::array<bool, 256> token_table = make_token_table();
-
-bool is_token(char c) { return token_table[octet(c)]; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }

@@ -15,10 +15,37 @@ inline constexpr std::size_t fields_max = 128;
 
 // Names the gateway treats specially, recognised while tokenizing. *_any: every name with that prefix.
 enum class Name : std::uint8_t {
-  other, accept_encoding, access_control_any, api_key, authorization, cache_control, connection, content_encoding,
-  content_length, content_type, cookie, date, expect, host, keep_alive, origin, proxy_any, retry_after,
-  retry_after_ms, server, te, trailer, transfer_encoding, upgrade, vary, x_api_key, x_headgate_any, x_ratelimit_any,
-  x_request_id, x_should_retry, x_stainless_any,
+  other,
+  accept_encoding,
+  access_control_any,
+  api_key,
+  authorization,
+  cache_control,
+  connection,
+  content_encoding,
+  content_length,
+  content_type,
+  cookie,
+  date,
+  expect,
+  host,
+  keep_alive,
+  origin,
+  proxy_any,
+  retry_after,
+  retry_after_ms,
+  server,
+  te,
+  trailer,
+  transfer_encoding,
+  upgrade,
+  vary,
+  x_api_key,
+  x_headgate_any,
+  x_ratelimit_any,
+  x_request_id,
+  x_should_retry,
+  x_stainless_any,
 };
 
 struct Field {
@@ -32,15 +59,15 @@ enum class Framing : std::uint8_t { none, length, chunked, until_close };
 
 enum class HeadError : std::uint8_t {
   none,
-  start_line,       // request or status line malformed
-  version,          // not HTTP/1.x
-  field_name,       // empty, invalid character, or white space before the colon
-  field_value,      // control character
-  line_end,         // bare LF or bare CR, or NUL
+  start_line,   // request or status line malformed
+  version,      // not HTTP/1.x
+  field_name,   // empty, invalid character, or white space before the colon
+  field_value,  // control character
+  line_end,     // bare LF or bare CR, or NUL
   obs_fold,
-  host,             // missing in HTTP/1.1, or repeated
-  content_length,   // not digits, repeated, or over 2^63
-  transfer_encoding,// other than exactly "chunked", repeated, or in HTTP/1.0
+  host,               // missing in HTTP/1.1, or repeated
+  content_length,     // not digits, repeated, or over 2^63
+  transfer_encoding,  // other than exactly "chunked", repeated, or in HTTP/1.0
   length_and_encoding,
   too_many_fields,
 };
@@ -48,13 +75,13 @@ std::string_view describe(HeadError error);  // for a message to a person
 
 struct RequestHead {
   std::string_view method, target;
-  std::uint8_t minor = 1;        // HTTP/1.minor
-  bool keep_alive = true;        // by version and Connection
+  std::uint8_t minor = 1;  // HTTP/1.minor
+  bool keep_alive = true;  // by version and Connection
   bool expect_continue = false;
   Framing framing = Framing::none;
   std::uint64_t content_length = 0;
   std::span<const Field> fields;
-  std::size_t bytes = 0;         // of the head, with its empty line
+  std::size_t bytes = 0;  // of the head, with its empty line
 };
 
 struct ResponseHead {

@@ -22,17 +22,17 @@ struct ByteRange {
 enum class SkimError : std::uint8_t { none, syntax, utf8, depth, not_object, missing, type, repeated, range };
 
 struct Skim {
-  std::string_view model;                 // unescaped; valid until the next skim
-  ByteRange model_value;                  // of the JSON string with its quotes
+  std::string_view model;  // unescaped; valid until the next skim
+  ByteRange model_value;   // of the JSON string with its quotes
   bool stream = false;
-  std::optional<bool> include_usage;      // stream_options.include_usage
-  ByteRange include_usage_value;          // its value
-  ByteRange stream_options_value;         // the whole object, or null
-  bool stream_options_empty = false;      // null or {}: an insertion there needs no comma
+  std::optional<bool> include_usage;        // stream_options.include_usage
+  ByteRange include_usage_value;            // its value
+  ByteRange stream_options_value;           // the whole object, or null
+  bool stream_options_empty = false;        // null or {}: an insertion there needs no comma
   std::optional<std::uint64_t> max_tokens;  // the smallest of max_tokens, max_completion_tokens, max_output_tokens
   std::uint64_t n = 1, best_of = 1;
-  std::size_t text_bytes = 0;             // of messages, prompt or input as written, for the token estimate
-  std::size_t object_begin = 0;           // offset just behind the top-level '{', where a field may be inserted
+  std::size_t text_bytes = 0;    // of messages, prompt or input as written, for the token estimate
+  std::size_t object_begin = 0;  // offset just behind the top-level '{', where a field may be inserted
   bool object_empty = false;
 };
 

@@ -1,6 +1,7 @@
 // Server-sent events of an OpenAI-style stream: where an event ends, and what it says. Bytes are looked at in place.
-// Line ends are LF, CR LF or CR; an event ends with an empty line. An event is never kept waiting to see whether its last
-// CR is followed by an LF: such an LF, if it comes later, counts as an (empty) event of its own. UTF-8 is not checked.
+// Line ends are LF, CR LF or CR; an event ends with an empty line. An event is never kept waiting to see whether its
+// last CR is followed by an LF: such an LF, if it comes later, counts as an (empty) event of its own. UTF-8 is not
+// checked.
 #pragma once
 
 #include <cstddef>
@@ -25,15 +26,15 @@ struct TokenUsage {
 };
 
 struct EventFacts {
-  bool comment_only = false;   // comment lines, or nothing: no data field
-  bool done = false;           // data: [DONE]
-  bool error = false;          // a top-level "error" object (not null)
-  bool overloaded = false;     // of an error: type or code says overloaded or rate_limit
-  bool content = false;        // non-empty content, text, reasoning, refusal, tool-call, function-call or audio delta
-  bool finish = false;         // a finish_reason that is not null
-  bool usage = false;          // a usage object (null does not count); `tokens` is set
-  bool usage_only = false;     // usage with an empty choices list: the event asked for by include_usage
-  bool malformed = false;      // data that is not JSON and not [DONE]
+  bool comment_only = false;  // comment lines, or nothing: no data field
+  bool done = false;          // data: [DONE]
+  bool error = false;         // a top-level "error" object (not null)
+  bool overloaded = false;    // of an error: type or code says overloaded or rate_limit
+  bool content = false;       // non-empty content, text, reasoning, refusal, tool-call, function-call or audio delta
+  bool finish = false;        // a finish_reason that is not null
+  bool usage = false;         // a usage object (null does not count); `tokens` is set
+  bool usage_only = false;    // usage with an empty choices list: the event asked for by include_usage
+  bool malformed = false;     // data that is not JSON and not [DONE]
   TokenUsage tokens;
 };
 
