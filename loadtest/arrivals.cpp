@@ -1,0 +1,86 @@
+#include "loadtest/arrivals.hpp"
+
+#include <cmath>
+#include <optional>
+
+#include "config/units.hpp"
+#include "loadtest/lengths.hpp"
+#include "policies/base/random.hpp"
+
+namespace headgate::loadtest {
+namespace {
+
+constexpr std::uint64_t use_stream = 100;  // of draw(); apart from those of lengths.cpp
+
+std::string check(const LoadOptions& options) {
+  const bool by_rate = options.rate != 0;
+  if (by_rate == !options.trace.empty()) return "give exactly one of --trace and --rate";
+  if (!(options.rate >= 0) || options.rate > 1e6) return "rate must be in 0..1000000 requests per second";
+  if (!(options.speed > 0) || options.speed > 1e6) return "speed must be above 0 and at most 1000000";
+  if (!(options.stream_share >= 0 && options.stream_share <= 1)) return "stream-share must be in 0..1";
+  if (by_rate && options.limit == 0 && options.duration.empty()) return "with --rate give --duration or --limit";
+  if (options.lengths != "fixed" && options.lengths != "azure-conv") {
+    return "lengths is \"" + options.lengths + "\"; fixed or azure-conv is wanted";
+  }
+  if (options.arrivals != "poisson" && options.arrivals != "azure-conv") {
+    return "arrivals is \"" + options.arrivals + "\"; poisson or azure-conv is wanted";
+  }
+  for (const std::uint32_t length : {options.prompt_tokens, options.output_tokens}) {
+    if (length < 1 || length > trace_tokens_max) return "prompt-tokens and output-tokens must be in 1..1000000";
+  }
+  return {};
+}
+
+Plan draw_plan(const LoadOptions& options, std::optional<Nanos> duration) {
+  Plan plan;
+  const bool fitted_gaps = options.arrivals == "azure-conv", fitted_lengths = options.lengths == "azure-conv";
+  double at_s = 0;
+  for (std::uint64_t id = 0; options.limit == 0 || id < options.limit; ++id) {
+    const double gap = fitted_gaps ? azure_conv_gap(options.seed, id) : exponential_gap(options.seed, id);
+    if (id > 0) at_s += gap / options.rate;  // the first leaves at once
+    const Nanos at{std::llround(at_s / options.speed * 1e9)};
+    if (duration && at > *duration) break;
+    if (id == trace_lines_max) {
+      plan.problem = "more than 10000000 requests; lower rate, duration or limit";
+      return plan;
+    }
+    Lengths lengths{options.prompt_tokens, options.output_tokens};
+    if (fitted_lengths) lengths = azure_conv_lengths(options.seed, id);
+    plan.requests.push_back({at, lengths.input, lengths.output, true});
+  }
+  return plan;
+}
+
+}  // namespace
+
+Plan plan_requests(const LoadOptions& options) {
+  Plan plan;
+  plan.problem = check(options);
+  if (!plan.problem.empty()) return plan;
+  std::optional<Nanos> duration;
+  if (!options.duration.empty()) {
+    const auto parsed = config::parse_duration(options.duration);
+    if (!parsed || parsed->count() <= 0) {
+      plan.problem = "duration is \"" + options.duration + "\"; a duration such as 45s is wanted";
+      return plan;
+    }
+    duration = *parsed;
+  }
+  if (options.trace.empty()) {
+    plan = draw_plan(options, duration);
+  } else {
+    TraceResult trace = read_trace_file(options.trace, options.limit);
+    plan.problem = std::move(trace.problem);
+    plan.requests = std::move(trace.requests);
+    for (Planned& planned : plan.requests) {
+      planned.at = Nanos{std::llround(static_cast<double>(planned.at.count()) / options.speed)};
+    }
+    if (duration) std::erase_if(plan.requests, [&](const Planned& planned) { return planned.at > *duration; });
+  }
+  for (std::uint64_t id = 0; id < plan.requests.size(); ++id) {
+    plan.requests[id].stream = unit(draw(options.seed, id, use_stream)) < options.stream_share;
+  }
+  return plan;
+}
+
+}  // namespace headgate::loadtest

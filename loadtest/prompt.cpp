@@ -1,0 +1,57 @@
+#include "loadtest/prompt.hpp"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "policies/base/random.hpp"
+
+namespace headgate::loadtest {
+namespace {
+
+constexpr std::array<std::string_view, 32> words_to_use{
+    "amber",  "basin",  "cedar",  "delta", "ember", "fjord",   "grove", "harbor", "inlet",    "jetty", "kelp",
+    "lagoon", "marsh",  "north",  "ocean", "pier",  "quay",    "reef",  "shoal",  "tide",     "under", "vessel",
+    "wharf",  "yonder", "zephyr", "on",    "by",    "through", "of",    "across", "together", "still"};
+
+}  // namespace
+
+std::string json_string(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string prompt_text(std::uint64_t seed, std::uint64_t id, std::uint32_t words) {
+  std::string text;
+  text.reserve(words * std::size_t{7});
+  const std::uint64_t base = draw(seed, id, 200);
+  std::uint64_t bits = 0;
+  for (std::uint32_t k = 0; k < words; ++k) {
+    if (k % 12 == 0) bits = mix64(base + k);  // 5 bits a word
+    if (k > 0) text += ' ';
+    text += words_to_use[bits & 31];
+    bits >>= 5;
+  }
+  return text;
+}
+
+std::string request_bytes(const Asking& asking, std::uint64_t id, const Planned& planned) {
+  const bool chat = asking.path == Path::chat;
+  std::string body = "{\"model\":" + json_string(asking.model);
+  body += chat ? ",\"messages\":[{\"role\":\"user\",\"content\":\"" : ",\"prompt\":\"";
+  body += prompt_text(asking.seed, id, planned.input);
+  body += chat ? "\"}]" : "\"";
+  body += ",\"max_tokens\":" + std::to_string(planned.output);
+  if (planned.stream) body += ",\"stream\":true,\"stream_options\":{\"include_usage\":true}";
+  body += '}';
+
+  std::string request =
+      chat ? "POST /v1/chat/completions HTTP/1.1\r\nHost: " : "POST /v1/completions HTTP/1.1\r\nHost: ";
+  request += asking.authority;
+  request += "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size());
+  if (!asking.api_key.empty()) request += "\r\nAuthorization: Bearer " + asking.api_key;
+  request += "\r\n\r\n";
+  request += body;
+  return request;
+}
+
+}  // namespace headgate::loadtest

@@ -1,0 +1,169 @@
+#include "loadtest/report.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <ostream>
+
+namespace headgate::loadtest {
+namespace {
+
+double seconds(Nanos time) { return std::chrono::duration<double>(time).count(); }
+double rounded(double value) { return std::round(value * 1000) / 1000; }
+double ms(double us) { return rounded(us / 1000); }
+
+Summary latency(const Histogram& histogram) {
+  return {{"count", histogram.count()},
+          {"p50", ms(histogram.quantile_us(0.5))},
+          {"p90", ms(histogram.quantile_us(0.9))},
+          {"p99", ms(histogram.quantile_us(0.99))},
+          {"max", ms(histogram.max_us())}};
+}
+
+Summary latencies(const RunResult& result) {
+  Histogram ttft, tpot, gap, e2e;
+  for (const Record& record : result.records) {
+    if (const auto value = record.ttft()) ttft.record(*value);
+    if (const auto value = record.tpot()) tpot.record(*value);
+    if (record.content_events > 1 && record.stream) gap.record(record.gap_max);
+    if (record.outcome == Outcome::ok || record.outcome == Outcome::wrong_count) e2e.record(record.e2e());
+  }
+  return {{"ttft_ms", latency(ttft)}, {"tpot_ms", latency(tpot)}, {"gap_ms", latency(gap)}, {"e2e_ms", latency(e2e)}};
+}
+
+Summary by_backend(const RunResult& result) {
+  std::map<std::string, std::map<Outcome, std::uint64_t>> counts;
+  for (const Record& record : result.records) {
+    if (record.backend != 0 && record.outcome != Outcome::pending)
+      ++counts[result.names[record.backend]][record.outcome];
+  }
+  Summary list = Summary::object();
+  for (const auto& [name, outcomes] : counts) {
+    std::uint64_t all = 0;
+    for (const auto& [outcome, n] : outcomes) all += n;
+    Summary row = {{"requests", all}};
+    for (const auto& [outcome, n] : outcomes) row[std::string{name_of(outcome)}] = n;
+    list[name] = row;
+  }
+  return list;
+}
+
+Nanos next_kill(const RunResult& result, std::size_t k) {
+  Nanos next = Nanos::max();
+  for (std::size_t other = 0; other < result.events.size(); ++other) {
+    const bool same = result.events[other].kill == result.events[k].kill;
+    const bool begun = result.happened[other].state != Happened::State::waiting;
+    if (same && begun && result.happened[other].begun > result.happened[k].begun) {
+      next = std::min(next, result.happened[other].begun);
+    }
+  }
+  return next;
+}
+
+void add_timeline(Summary& summary, const RunResult& result) {
+  Summary events = Summary::array(), kills = Summary::array();
+  std::uint64_t cut_by_kills = 0;
+  for (std::size_t k = 0; k < result.events.size(); ++k) {
+    const Happened& happened = result.happened[k];
+    const bool begun = happened.state != Happened::State::waiting;
+    Summary row = {{"label", result.events[k].label}, {"happened", begun}};
+    if (begun) row["at_s"] = rounded(seconds(happened.begun));
+    if (happened.state == Happened::State::done) row["exit_code"] = happened.exit_code;
+    events.push_back(row);
+    if (!begun || result.events[k].kill.empty()) continue;
+    const KillAnalysis kill =
+        analyse_kill(result.events[k], happened, next_kill(result, k), result.records, result.names);
+    cut_by_kills += kill.cut + kill.cut_dirty;
+    kills.push_back({{"backend", kill.backend},
+                     {"at_s", rounded(seconds(kill.at))},
+                     {"sending", kill.sending},
+                     {"cut", kill.cut},
+                     {"cut_dirty", kill.cut_dirty},
+                     {"cut_wanted", result.events[k].streams_min},
+                     {"finished_on_the_way", kill.finished_on_the_way},
+                     {"begun_on_the_way", kill.begun_on_the_way},
+                     {"unexplained", kill.unexplained},
+                     {"exact", kill.exact},
+                     {"ttft_p99_before_ms", rounded(kill.ttft_p99_before_ms)},
+                     {"ttft_p99_after_ms", rounded(kill.ttft_p99_after_ms)},
+                     {"cost_ms", rounded(kill.ttft_p99_after_ms - kill.ttft_p99_before_ms)}});
+  }
+  summary["cut_elsewhere"] =
+      summary["cut"].get<std::uint64_t>() + summary["cut_dirty"].get<std::uint64_t>() - cut_by_kills;
+  summary["events"] = events;
+  summary["kills"] = kills;
+}
+
+// Details of the first few: a wrong count names what was asked and what came.
+Summary examples(const RunResult& result, Outcome outcome) {
+  Summary list = Summary::array();
+  for (std::size_t id = 0; id < result.records.size() && list.size() < 5; ++id) {
+    const Record& record = result.records[id];
+    if (record.outcome == outcome) {
+      list.push_back(
+          {{"request", id}, {"backend", result.names[record.backend]}, {"reason", result.names[record.reason]}});
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+Summary summarize(const RunResult& result, const Slo& slo) {
+  const Tally& tally = result.tally;
+  const auto count = [&](Outcome outcome) { return tally.outcomes[static_cast<std::size_t>(outcome)]; };
+  const double duration_s = seconds(result.duration);
+  const std::uint64_t good = tally.whole().good;
+  Summary summary = {{"requests", tally.whole().ended}, {"planned", result.records.size()}};
+  summary["duration_s"] = rounded(duration_s);
+  summary["ok"] = count(Outcome::ok);
+  summary["refused"] = count(Outcome::refused);
+  summary["refused_by"] = tally.refused_by.empty() ? Summary::object() : Summary(tally.refused_by);
+  summary["failed_before_first_token"] = count(Outcome::failed_before_first_token);
+  summary["failed_by"] = tally.failed_by.empty() ? Summary::object() : Summary(tally.failed_by);
+  summary["cut"] = count(Outcome::cut);
+  summary["cut_dirty"] = count(Outcome::cut_dirty);
+  summary["wrong_count"] = count(Outcome::wrong_count);
+  if (count(Outcome::wrong_count) > 0) summary["wrong_count_examples"] = examples(result, Outcome::wrong_count);
+  if (count(Outcome::cut_dirty) > 0) summary["cut_dirty_examples"] = examples(result, Outcome::cut_dirty);
+  summary["goodput"] = {
+      {"slo", slo.text},
+      {"requests", good},
+      {"per_s", duration_s > 0 ? rounded(static_cast<double>(good) / duration_s) : 0.0},
+      {"share",
+       tally.whole().ended == 0 ? 0.0 : rounded(static_cast<double>(good) / static_cast<double>(tally.whole().ended))}};
+  summary.update(latencies(result));
+  summary["backends"] = by_backend(result);
+  summary["lag_ms"] = {{"p99", ms(tally.lag.quantile_us(0.99))}, {"max", ms(tally.lag.max_us())}};
+  summary["connections"] = result.connected;
+  summary["interrupted"] = result.interrupted;
+  add_timeline(summary, result);
+  return summary;
+}
+
+void write_records(std::ostream& out, const RunResult& result) {
+  const auto stamp = [](Nanos time) { return rounded(static_cast<double>(time.count()) / 1e6); };
+  for (std::size_t id = 0; id < result.records.size(); ++id) {
+    const Record& record = result.records[id];
+    if (record.outcome == Outcome::pending) continue;
+    Summary line = {{"request", id},
+                    {"stream", record.stream},
+                    {"outcome", name_of(record.outcome)},
+                    {"reason", result.names[record.reason]},
+                    {"status", record.status},
+                    {"backend", result.names[record.backend]},
+                    {"attempts", record.attempts},
+                    {"intended_ms", stamp(record.intended)},
+                    {"lag_ms", stamp(record.sent - record.intended)},
+                    {"e2e_ms", stamp(record.e2e())},
+                    {"tokens", record.content_events},
+                    {"reported_input", record.reported_input},
+                    {"reported_output", record.reported_output}};
+    if (const auto ttft = record.ttft()) line["ttft_ms"] = stamp(*ttft);
+    if (const auto tpot = record.tpot()) line["tpot_ms"] = stamp(*tpot);
+    if (record.stream) line["gap_ms"] = stamp(record.gap_max);
+    out << line.dump() << '\n';
+  }
+}
+
+}  // namespace headgate::loadtest
