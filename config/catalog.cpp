@@ -113,14 +113,6 @@ Key make_key(const KeyOptions& options, IdBook& ids) {
   return key;
 }
 
-void fill_in_names(Options& options) {
-  for (auto& [name, pool] : options.pools) {
-    for (std::size_t i = 0; i < pool.backends.size(); ++i) {
-      if (pool.backends[i].name.empty()) pool.backends[i].name = default_backend_name(i);
-    }
-  }
-}
-
 std::uint8_t hex_value(char c) {
   if (c >= '0' && c <= '9') return static_cast<std::uint8_t>(c - '0');
   if (c >= 'a' && c <= 'f') return static_cast<std::uint8_t>(c - 'a' + 10);
@@ -142,7 +134,13 @@ policies::PoolId IdBook::pool(const std::string& name) { return policies::PoolId
 
 policies::RouteId IdBook::route(const std::string& name) { return policies::RouteId{id_of(routes_, name, "routes")}; }
 
-std::string default_backend_name(std::size_t position) { return "b" + std::to_string(position + 1); }
+void name_backends(Options& options) {
+  for (auto& [name, pool] : options.pools) {
+    for (std::size_t i = 0; i < pool.backends.size(); ++i) {
+      if (pool.backends[i].name.empty()) pool.backends[i].name = "b" + std::to_string(i + 1);
+    }
+  }
+}
 
 std::array<std::uint8_t, 32> digest_of(std::string_view key) {
   std::array<std::uint8_t, 32> digest{};
@@ -163,7 +161,7 @@ std::array<std::uint8_t, 32> digest_from_hex(std::string_view hex) {
 
 std::shared_ptr<const Catalog> make_catalog(Options options, IdBook& ids, std::uint64_t version) {
   auto catalog = std::make_shared<Catalog>();
-  fill_in_names(options);
+  name_backends(options);
   if (!options.limits.bodies) options.limits.bodies = Bytes{memory_limit_bytes() / 4};
   catalog->version = version;
   catalog->plan.seed = options.seed;

@@ -80,8 +80,8 @@ class IdBook {
   std::unordered_map<std::string, std::uint32_t> endpoints_, backends_, pools_, routes_;
 };
 
-// The name of a backend that was given none: b1, b2, ... by its place in the pool.
-std::string default_backend_name(std::size_t position);
+// Gives backends that have no name one by their place in the pool: b1, b2, ...
+void name_backends(Options& options);
 
 // SHA-256 of a caller's key, as Key::sha256 holds it; and the same from 64 hex digits (std::invalid_argument
 // otherwise).

@@ -1,0 +1,102 @@
+// Names, docs and ranges for the options that live in policies/plan.hpp, which knows nothing of files.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "config/field.hpp"
+#include "config/options.hpp"
+
+namespace headgate::config {
+
+using namespace std::chrono_literals;
+
+template <>
+struct EnumNames<policies::Balance> {
+  static constexpr std::array<std::pair<policies::Balance, const char*>, 4> all{
+      {{policies::Balance::round_robin, "round_robin"},
+       {policies::Balance::weighted, "weighted"},
+       {policies::Balance::least_in_flight, "least_in_flight"},
+       {policies::Balance::p2c, "p2c"}}};
+};
+
+template <>
+struct EnumNames<policies::PoolOrder> {
+  static constexpr std::array<std::pair<policies::PoolOrder, const char*>, 1> all{
+      {{policies::PoolOrder::priority, "priority"}}};
+};
+
+template <>
+struct EnumNames<policies::LastCooling> {
+  static constexpr std::array<std::pair<policies::LastCooling, const char*>, 2> all{
+      {{policies::LastCooling::refuse, "refuse"}, {policies::LastCooling::attempt, "try"}}};
+};
+
+template <>
+struct Describe<policies::QueueOptions> {
+  static constexpr auto fields() {
+    using Q = policies::QueueOptions;
+    return std::tuple{
+        field("requests_max", &Q::requests_max, "Requests that may wait; one more is refused with queue_full.",
+              Range<std::uint32_t>{0, 1'000'000}),
+        field("bytes_max", &Q::bytes_max, "Sum of the bodies of waiting requests.", Range<Bytes>{{0}, {1ull << 40}}),
+        field("wait_max", &Q::wait_max, "Longest wait for a free slot.", Range<Nanos>{0s, 1h}),
+    };
+  }
+};
+
+template <>
+struct Describe<policies::HealthOptions> {
+  static constexpr auto fields() {
+    using H = policies::HealthOptions;
+    constexpr Range<Nanos> wait{1ms, 24h};
+    return std::tuple{
+        field("consecutive_failures", &H::consecutive_failures, "Hard failures in a row that eject a backend.",
+              Range<std::uint32_t>{1, 1000}),
+        field("eject", &H::eject, "First ejection; each further one is twice as long.", wait),
+        field("eject_max", &H::eject_max, "Longest ejection.", wait),
+        field("cooldown_first", &H::cooldown_first,
+              "Pause after a 429, 503 or 529 that advises none; doubles each time.", wait),
+        field("cooldown_unadvised_max", &H::cooldown_unadvised_max, "Longest such pause.", wait),
+        field("cooldown_max", &H::cooldown_max, "Longest Retry-After of a backend that is followed.", wait),
+        field("cooldown_last_backend", &H::cooldown_last_backend,
+              "When every backend left is cooling: refuse the request, or try one all the same."),
+    };
+  }
+};
+
+template <>
+struct Describe<policies::RetryOptions> {
+  static constexpr auto fields() {
+    using R = policies::RetryOptions;
+    return std::tuple{
+        field("attempts_max", &R::attempts_max, "Attempts per request, the first one included.",
+              Range<std::uint32_t>{1, 16}),
+        field("after_delivery", &R::after_delivery, "Retry also what a backend may have received in full."),
+        field("budget_per_success", &R::budget_per_success, "Retries earned by each success.", Range<double>{0, 10}),
+        field("budget_initial", &R::budget_initial, "Retries there are at the start.", Range<double>{0, 1e6}),
+        field("budget_max", &R::budget_max, "Retries that may be saved up.", Range<double>{0, 1e6}),
+        field("backoff", &R::backoff, "Before the same backend is tried again; doubles each time, drawn from 0 up.",
+              Range<Nanos>{0s, 1min}),
+        field("backoff_max", &R::backoff_max, "Longest such pause.", Range<Nanos>{0s, 10min}),
+    };
+  }
+};
+
+template <>
+struct Describe<policies::TimeoutOptions> {
+  static constexpr auto fields() {
+    using T = policies::TimeoutOptions;
+    constexpr Range<Nanos> wait{1ms, 24h};
+    return std::tuple{
+        field("connect", &T::connect, "Until a connection to the backend stands.", Range<Nanos>{1ms, 5min}),
+        field("first_byte", &T::first_byte, "From the request sent to the first byte of the answer.", wait),
+        field("first_token", &T::first_token, "From the request sent to the first content of a stream.", wait),
+        field("idle", &T::idle, "Longest silence inside an answer.", wait),
+        field("total_unary", &T::total_unary, "Whole answer that is not streamed.", wait),
+        field("total_stream", &T::total_stream, "Whole stream.", Range<Nanos>{1ms, 168h}),
+    };
+  }
+};
+
+}  // namespace headgate::config

@@ -1,0 +1,116 @@
+// The fields of pools and routes, and the root of the file.
+#pragma once
+
+#include <cstdint>
+
+#include "config/bind_policies.hpp"
+#include "config/describe_gateway.hpp"
+
+namespace headgate::config {
+
+template <>
+struct Describe<ProbeOptions> {
+  static constexpr auto fields() {
+    using P = ProbeOptions;
+    constexpr Range<std::uint32_t> count{1, 100};
+    return std::tuple{
+        field("path", &P::path, "What is asked for; a 2xx answer is good. It should cost no tokens.", forms::path),
+        field("interval", &P::interval, "From one probe to the next.", Range<Nanos>{10ms, 1h}),
+        field("timeout", &P::timeout, "Longest wait for its answer; at most the interval.", Range<Nanos>{1ms, 10min}),
+        field("fall", &P::fall, "Missed probes in a row that mean down.", count),
+        field("rise", &P::rise, "Good probes in a row that mean up again.", count),
+    };
+  }
+};
+
+template <>
+struct Describe<PriceOptions> {
+  static constexpr auto fields() {
+    constexpr Range<double> usd{0, 1e6};
+    return std::tuple{
+        field("input", &PriceOptions::input, "USD per million prompt tokens.", usd),
+        field("cached", &PriceOptions::cached, "USD per million prompt tokens found in a cache.", usd),
+        field("output", &PriceOptions::output, "USD per million generated tokens.", usd),
+    };
+  }
+};
+
+template <>
+struct Describe<BackendOptions> {
+  static constexpr auto fields() {
+    using B = BackendOptions;
+    return std::tuple{
+        absent_means("b1, b2, ... by place", field("name", &B::name, "Unique in its pool.", forms::name)),
+        required(
+            field("url", &B::url, "Where the model server listens; no path, port 80 when none is given.", forms::url)),
+        field("weight", &B::weight, "Share of the requests under balance \"weighted\".", Range<std::uint32_t>{1, 1000}),
+        field("slots", &B::slots, "Requests in flight at once; the same url in another pool shares them.",
+              Range<std::uint32_t>{1, 100'000}),
+    };
+  }
+};
+
+template <>
+struct Describe<PoolOptions> {
+  static constexpr auto fields() {
+    using P = PoolOptions;
+    return std::tuple{
+        absent_means("as the caller wrote it",
+                     field("model", &P::model, "The name its backends know the model by.", forms::model)),
+        absent_means("none is sent", field("api_key", &P::api_key, "Sent to its backends as Authorization: Bearer.",
+                                           forms::credential)),
+        field("forward_client_auth", &P::forward_client_auth, "Send the caller's own credentials on instead."),
+        field("reports_usage", &P::reports_usage, "Its backends accept stream_options.include_usage."),
+        field("balance", &P::balance, "How a backend is chosen."),
+        required(field("backends", &P::backends, "Servers that answer alike, at one price and quality.",
+                       List<Any>{1, 1000, {}})),
+        field("queue", &P::queue, "Requests that wait for a free slot."),
+        field("health", &P::health, "What failures and refusals of a backend lead to."),
+        field("probe", &P::probe, "The health check sent to each backend."),
+        field("price", &P::price, "What its tokens cost."),
+        field("quality", &P::quality, "How good its answers are.", Range<double>{0, 1}),
+    };
+  }
+};
+
+template <>
+struct Describe<RouteOptions> {
+  static constexpr auto fields() {
+    using R = RouteOptions;
+    return std::tuple{
+        required(field("pools", &R::pools, "Pools that may serve it.", List<Text>{1, 8, forms::name})),
+        field("order", &R::order, "Which pool is used: the first that can, in the order written."),
+        absent_means("none", field("ttft_budget", &R::ttft_budget,
+                                   "The next pool is used when the wait predicted in earlier ones exceeds this.",
+                                   Range<Nanos>{1ms, 1h})),
+        field("head_hold", &R::head_hold,
+              "Nothing is sent to the caller for this long after a backend's head, so that a failure stays unseen.",
+              Range<Nanos>{0s, 10s}),
+        field("timeouts", &R::timeouts, "Limits of one attempt."),
+        field("retry", &R::retry, "When another backend is tried."),
+    };
+  }
+};
+
+template <>
+struct Describe<Options> {
+  static constexpr auto fields() {
+    using O = Options;
+    return std::tuple{
+        field("workers", &O::workers, "Threads that serve callers.", Range<std::uint32_t>{1, 256}),
+        field("drain", &O::drain, "After SIGTERM, requests in flight may run on for this long.", Range<Nanos>{0s, 24h}),
+        field("seed", &O::seed, "Of every random choice.", Range<std::uint64_t>{0, (1ull << 53) - 1}),
+        field("listen", &O::listen, "Addresses and who may connect."),
+        field("admin", &O::admin, "The admin listener."),
+        field("limits", &O::limits, "What one caller or backend may take up."),
+        field("upstream", &O::upstream, "Connections to backends."),
+        field("log", &O::log, "What is written where."),
+        field("keys", &O::keys, "Who may call; required unless allow_anonymous is set.", List<Any>{0, 10'000, {}}),
+        required(field("pools", &O::pools, "Groups of model servers.", Named{1, 1000, forms::name, "POOL"})),
+        required(field("routes", &O::routes, "Public model names: what callers write as \"model\".",
+                       Named{1, 1000, forms::model, "MODEL"})),
+    };
+  }
+};
+
+}  // namespace headgate::config

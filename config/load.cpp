@@ -1,0 +1,68 @@
+#include "config/load.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "config/catalog.hpp"
+#include "config/describe_pools.hpp"
+#include "config/read.hpp"
+#include "config/validate.hpp"
+
+namespace headgate::config {
+namespace {
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+// "$schema" at the root tells an editor where the schema is; it is no option.
+void take_schema_field(Node& root, Problems& problems) {
+  const auto found = std::find_if(root.members.begin(), root.members.end(),
+                                  [](const Member& member) { return member.name == "$schema"; });
+  if (found == root.members.end()) return;
+  if (found->value.kind != Node::Kind::text) {
+    problems.add(found->line, "$.$schema", "is " + shown(found->value) + ", must be text: the address of a schema");
+  }
+  root.members.erase(found);
+}
+
+Loaded not_read(std::string why) { return {std::nullopt, {{0, {}, std::move(why)}}}; }
+
+}  // namespace
+
+Loaded load_text(std::string_view text, const Environment& environment) {
+  if (text.size() > file_bytes_max) {
+    return not_read("has " + std::to_string(text.size()) + " bytes, must be at most 8 MiB");
+  }
+  Problems problems;
+  auto tree = read_tree(text, problems);
+  if (!tree) return {std::nullopt, problems.take()};
+  if (tree->kind == Node::Kind::object) take_schema_field(*tree, problems);
+  const Place root{&*tree, "$", tree->line};
+  Options options;
+  Reader(environment, problems).object(root, options);
+  name_backends(options);
+  if (!root.faulty()) validate(options, root, problems);
+  if (!problems.empty()) return {std::nullopt, problems.take()};
+  return {std::move(options), {}};
+}
+
+Loaded load_file(const std::string& path) {
+  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
+  if (!file) return not_read(std::string("cannot be opened: ") + std::strerror(errno));
+  std::string text;
+  std::array<char, 64 << 10> block;
+  while (text.size() <= file_bytes_max) {
+    const std::size_t got = std::fread(block.data(), 1, block.size(), file.get());
+    text.append(block.data(), got);
+    if (got < block.size()) break;
+  }
+  if (std::ferror(file.get()) != 0) return not_read(std::string("cannot be read: ") + std::strerror(errno));
+  return load_text(text, process_environment());
+}
+
+}  // namespace headgate::config
