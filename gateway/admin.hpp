@@ -9,7 +9,8 @@
 // needs "x-headgate-admin: 1" (403), which a web page cannot send across origins. Host must be localhost, a loopback
 // address or the address listened on, and Origin, where sent, the same as Host; else 403. On a listener that is not
 // loopback, a request with the token may use any Host name.
-// Limits: head 8 KiB, body 64 KiB, 10 s without progress, 64 connections (more are closed at once).
+// Limits: head 8 KiB, body 64 KiB, 10 s for a request to come or its answer to go, 64 connections (more are closed at
+// once).
 #pragma once
 
 #include <boost/asio/io_context.hpp>

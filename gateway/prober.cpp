@@ -9,7 +9,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
-#include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -112,13 +111,19 @@ Task<bool> Prober::Probe::ask() {
   beast::flat_buffer buffer(answer_max);
   http::response_parser<http::string_body> parser;
   parser.header_limit(answer_max);
-  parser.body_limit(answer_max);
-  auto [read_error, bytes] = co_await http::async_read(socket, buffer, parser, no_throw);
-  const bool too_long = read_error == http::error::body_limit && parser.is_header_done();
-  co_return (!read_error || too_long) && good(parser.get().result());
+  parser.body_limit(boost::none);  // counted below
+  auto [head_error, head_bytes] = co_await http::async_read_header(socket, buffer, parser, no_throw);
+  if (head_error || !good(parser.get().result())) co_return false;
+  for (std::size_t total = head_bytes; total < answer_max && !parser.is_done();) {
+    auto [body_error, body_bytes] = co_await http::async_read_some(socket, buffer, parser, no_throw);
+    if (body_error) co_return false;
+    total += body_bytes;
+  }
+  co_return true;
 }
 
 Task<void> Prober::Probe::watch(std::shared_ptr<Probe> probe, Time at, std::uint64_t serial) {
+  if (probe->gone || probe->serial != serial) co_return;  // over before this began
   probe->limit.expires_at(at);
   auto [stopped] = co_await probe->limit.async_wait(no_throw);
   if (stopped || probe->serial != serial) co_return;
