@@ -9,7 +9,7 @@
 namespace headgate::policies {
 
 struct Arrival {
-  Owner owner;
+  Owner owner{};
   RouteId route{};
   std::uint64_t body_bytes = 0;
   std::uint32_t prompt_tokens = 0;  // estimate

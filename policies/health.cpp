@@ -97,10 +97,11 @@ void Health::failed(Time now, bool trial, bool may_eject) {
 
 void Health::overloaded(Time now, Nanos advice, bool trial, bool may_eject) {
   Nanos wait = std::min(advice, options_.cooldown_max);
-  if (advice < Nanos{0}) {
+  if (advice < Nanos{0} && cooling_) {
+    wait = Nanos{0};  // a burst of refusals is one signal
+  } else if (advice < Nanos{0}) {
     wait = doubled(options_.cooldown_first, cool_level_, options_.cooldown_unadvised_max);
-    // One step per cooldown: a burst of refusals is one signal.
-    if (!cooling_ && wait < options_.cooldown_unadvised_max) ++cool_level_;
+    if (wait < options_.cooldown_unadvised_max) ++cool_level_;
   }
   if (wait > Nanos{0}) {
     const Time until = after(now, wait);

@@ -1,0 +1,93 @@
+#include "policies/admission.hpp"
+
+#include <gtest/gtest.h>
+
+namespace headgate::policies {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Time at(Nanos since_start) { return Time{} + 1h + since_start; }
+
+TEST(Rate, SettlesAtTheRateOfEventsAndDecays) {
+  Rate rate{2s};
+  Nanos now = 0s;
+  for (int i = 0; i < 400; ++i, now += 50ms) rate.event(at(now));
+  EXPECT_NEAR(rate.at(at(now)), 20, 0.5);
+  EXPECT_NEAR(rate.at(at(now + 2s)), 20 / 2.718, 0.3);
+  EXPECT_EQ(rate.events(), 400u);
+}
+
+TEST(WindowQuantile, IsTheNearestRankOfTheLastSixtyFour) {
+  WindowQuantile q90{0.9};
+  EXPECT_EQ(q90.value(), Nanos{0});
+  q90.add(5ms);
+  EXPECT_EQ(q90.value(), 5ms);
+  for (int i = 1; i <= 100; ++i) q90.add(Nanos{i});
+  // 37..100 are left; rank 57 of 64.
+  EXPECT_EQ(q90.value(), Nanos{94});
+}
+
+TEST(Forecast, IsUnknownUnderTwentyReleases) {
+  Forecast forecast;
+  for (int i = 0; i < 19; ++i) forecast.released(at(i * 100ms), 1s);
+  EXPECT_FALSE(forecast.wait(at(2s), 5, 10));
+  forecast.released(at(1900ms), 1s);
+  EXPECT_TRUE(forecast.wait(at(2s), 5, 10));
+}
+
+TEST(Forecast, WaitsForThoseAheadAtTheDrainRate) {
+  Forecast forecast;
+  Nanos now = 0s;
+  for (int i = 0; i < 400; ++i, now += 50ms) forecast.released(at(now), 100ms);
+  const Nanos wait = *forecast.wait(at(now), 39, 2);
+  EXPECT_NEAR(std::chrono::duration<double>(wait).count(), 2.0, 0.1);  // 40 at 20 per second
+}
+
+TEST(Forecast, AQuietPoolIsNotASlowOne) {
+  Forecast forecast;
+  for (int i = 0; i < 30; ++i) forecast.released(at(i * 10s), 1s);
+  // Now 64 are in flight for about a second each, whatever came out lately.
+  const Nanos wait = *forecast.wait(at(300s), 31, 64);
+  EXPECT_NEAR(std::chrono::duration<double>(wait).count(), 0.5, 0.01);
+}
+
+TEST(Forecast, AStoppedPoolNeverDrains) {
+  Forecast forecast;
+  for (int i = 0; i < 30; ++i) forecast.released(at(i * 10ms), 10ms);
+  EXPECT_GT(*forecast.wait(at(1000s), 0, 0), 1000s);
+}
+
+TEST(Forecast, KeepsStreamsAndUnaryAnswersApart) {
+  Forecast forecast;
+  for (int i = 0; i < 19; ++i) forecast.first_content(200ms);
+  EXPECT_EQ(forecast.service_q90(true), Nanos{0});
+  forecast.first_content(200ms);
+  for (int i = 0; i < 20; ++i) forecast.completed(3s);
+  EXPECT_EQ(forecast.service_q90(true), 200ms);
+  EXPECT_EQ(forecast.service_q90(false), 3s);
+}
+
+TEST(Admission, NeedsWaitAndServiceInNineTenthsOfWhatIsLeft) {
+  struct Row {
+    std::optional<Nanos> queue;
+    Nanos service, left, wait_max;
+    bool admitted;
+  };
+  const Row rows[] = {
+      {std::nullopt, 0s, 1ms, 30s, true},  // nothing known: up to the bounds of the queue
+      {500ms, 400ms, 1s, 30s, true},      {500ms, 401ms, 1s, 30s, false}, {0s, 0s, 0s, 30s, true},
+      {31s, 0s, 300s, 30s, false},  // longer than anybody may wait there
+      {29s, 10s, 300s, 30s, true},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(admit({row.queue, row.service}, row.left, row.wait_max).admitted, row.admitted);
+  }
+  const Verdict late = admit({1s, 500ms}, 1s, 30s);
+  EXPECT_EQ(late.predicted, 1500ms);
+  EXPECT_EQ(late.limit, 1s);
+  EXPECT_EQ(late.excess, 600ms);
+}
+
+}  // namespace
+}  // namespace headgate::policies
