@@ -42,6 +42,13 @@ bool same_place(const config::ProbeTarget& a, const config::ProbeTarget& b) {
 
 bool good(http::status status) { return http::to_status_class(status) == http::status_class::successful; }
 
+struct Talk {
+  explicit Talk(const std::string& path) : request(http::verb::get, path, 11) {}
+  http::request<http::empty_body> request;
+  beast::flat_buffer buffer{answer_max};
+  http::response_parser<http::string_body> parser;
+};
+
 }  // namespace
 
 struct Prober::Shared {
@@ -101,20 +108,21 @@ Task<bool> Prober::Probe::ask() {
   auto [connect_error, endpoint] = co_await asio::async_connect(socket, where, no_throw);
   if (connect_error) co_return false;
 
-  http::request<http::empty_body> request(http::verb::get, target.probe.path, 11);
+  // Kept out of the coroutine's frame: g++ 12 warns of frames over 1 KiB, which Asio takes from elsewhere.
+  const auto talk = std::make_unique<Talk>(target.probe.path);
+  auto& [request, buffer, parser] = *talk;
   request.set(http::field::host, target.authority);
   request.set(http::field::user_agent, "headgate-probe");
   request.set(http::field::connection, "close");
   auto [write_error, written] = co_await http::async_write(socket, request, no_throw);
   if (write_error) co_return false;
 
-  beast::flat_buffer buffer(answer_max);
-  http::response_parser<http::string_body> parser;
   parser.header_limit(answer_max);
   parser.body_limit(boost::none);  // counted below
   auto [head_error, head_bytes] = co_await http::async_read_header(socket, buffer, parser, no_throw);
   if (head_error || !good(parser.get().result())) co_return false;
-  for (std::size_t total = head_bytes; total < answer_max && !parser.is_done();) {
+  std::size_t total = head_bytes;
+  while (total < answer_max && !parser.is_done()) {
     auto [body_error, body_bytes] = co_await http::async_read_some(socket, buffer, parser, no_throw);
     if (body_error) co_return false;
     total += body_bytes;
