@@ -98,14 +98,15 @@ void Engine::admit(Time at) {
     unlink(place);
     link(place, Phase::prefill);
     ++running_;
-    // A slot freed at a step's end may be handed on late: never before the request was there.
-    if (prefill_ends_ == never) start_prefill(std::max(at, records_[place].arrived));
+    if (prefill_ends_ == never) start_prefill(at);
   }
 }
 
 void Engine::start_prefill(Time at) {
   if (prefill_.first == nil) return;
-  prefill_ends_ = after(at, prefill_time(profile_, records_[prefill_.first].work.prompt_tokens));
+  const Record& record = records_[prefill_.first];
+  // A late host may hand on a slot or the lane at a time that lies before the request came.
+  prefill_ends_ = after(std::max(at, record.arrived), prefill_time(profile_, record.work.prompt_tokens));
 }
 
 void Engine::end_prefill(Time at, std::vector<EngineEvent>& out) {

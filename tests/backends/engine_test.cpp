@@ -176,6 +176,14 @@ TEST(Engine, EventsKeepTheTimesTheyWereDueAtWhenTheHostIsLate) {
   EXPECT_EQ(late_host.events.size(), 4u * (1 + 5 + 1));
 }
 
+TEST(Engine, ARequestSubmittedByALateHostIsNotPrefilledBeforeItCame) {
+  Host host(round_figures(2, 4));
+  host.submit(0ms, 5, 1);
+  host.keys.push_back(host.engine.submit(at(8ms), {5, 1}));  // the host has not yet looked at what happened at 5
+  host.run(1s);
+  EXPECT_EQ(host.log(), (Log{"5 p0", "13 p1", "16 t0.0", "16 f0", "27 t1.0", "27 f1"}));
+}
+
 // Any history: nothing is lost, made twice or out of order, slots hold, and everything is given back.
 TEST(Engine, SeededHistoriesKeepTheBooks) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {

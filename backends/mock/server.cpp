@@ -1,0 +1,101 @@
+#include "backends/mock/server.hpp"
+
+#include <sys/resource.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdio>
+
+namespace headgate::mock {
+namespace {
+
+// Empty, or what is wrong with the options.
+std::string check(const MockOptions& options) {
+  if (engine::find_profile(options.profile) == nullptr) {
+    std::string known;
+    for (const engine::Profile& profile : engine::profiles()) {
+      known.append(known.empty() ? "" : ", ").append(profile.name);
+    }
+    return "profile \"" + options.profile + "\" is unknown; there are: " + known;
+  }
+  if (options.replicas < 1 || options.replicas > 256) {
+    return "replicas must be from 1 to 256, not " + std::to_string(options.replicas);
+  }
+  if (options.slots && (*options.slots < 1 || *options.slots > 65536)) {
+    return "slots must be from 1 to 65536, not " + std::to_string(*options.slots);
+  }
+  for (const unsigned first : {options.port, options.control_port}) {
+    if (first + options.replicas - 1u > 65535) {
+      return "port " + std::to_string(first) + " leaves no room for " + std::to_string(options.replicas) + " replicas";
+    }
+  }
+  return {};
+}
+
+// Every stream is a descriptor; the usual soft limit of 1024 is reached long before connections_max.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void announce(const MockOptions& options, const Server& server) {
+  for (const auto& replica : server.replicas()) {
+    std::string line = "mock " + options.profile + " listening on " + options.host + ":";
+    line += std::to_string(replica->port());
+    if (replica->control_port() != 0) {
+      line += ", control on " + options.host + ":" + std::to_string(replica->control_port());
+    }
+    std::puts(line.c_str());
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+Server::Server(backends::asio::io_context& io, MockOptions options, engine::Profile profile)
+    : options_(std::move(options)), scratch_(io) {
+  if (options_.slots) profile.slots = *options_.slots;
+  for (std::uint16_t i = 0; i < options_.replicas; ++i) {
+    replicas_.push_back(std::make_unique<Replica>(io, scratch_, options_, profile, i));
+  }
+}
+
+bool Server::start(std::string& problem) {
+  for (const auto& replica : replicas_) {
+    if (!replica->start(problem)) return false;
+  }
+  return true;
+}
+
+void Server::stop() {
+  for (const auto& replica : replicas_) replica->stop();
+  scratch_.wheel.stop();
+}
+
+int serve(const MockOptions& options) {
+  if (const std::string problem = check(options); !problem.empty()) {
+    std::fprintf(stderr, "headgate mock: %s\n", problem.c_str());
+    return 2;
+  }
+  raise_descriptor_limit();
+  backends::asio::io_context io(1);
+  Server server(io, options, *engine::find_profile(options.profile));
+  std::string problem;
+  if (!server.start(problem)) {
+    std::fprintf(stderr, "headgate mock: %s\n", problem.c_str());
+    server.stop();
+    io.run();
+    return 1;
+  }
+  backends::asio::basic_signal_set<backends::Executor> signals(io.get_executor(), SIGINT, SIGTERM);
+  signals.async_wait([&server](const backends::ErrorCode& failed, int) {
+    if (!failed) server.stop();
+  });
+  announce(options, server);
+  io.run();
+  return 0;
+}
+
+}  // namespace headgate::mock
