@@ -1,2 +1,108 @@
 // The subcommand table; each entry calls one function.
-int main() { return 0; }
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "backends/mock/options.hpp"
+#include "backends/mock/server.hpp"
+#include "config/commands.hpp"
+#include "gateway/serve.hpp"
+#include "loadtest/load.hpp"
+
+namespace {
+
+using namespace headgate;
+
+void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
+  app.add_option("--host", o.host, "address to listen on")->capture_default_str();
+  app.add_option("--port", o.port, "port of the first replica; the others follow")->capture_default_str();
+  app.add_option("--control-port", o.control_port, "POST /control also here (first replica; the others follow); 0: only on the data port")->capture_default_str();
+  app.add_option("--replicas", o.replicas, "model servers in this process")->capture_default_str();
+  app.add_option("--profile", o.profile, "instant: answers at once, for wrk; demo: prefill and 20 ms per token")->capture_default_str();
+  app.add_option("--slots", o.slots, "requests a replica works on at once, instead of the profile's");
+  app.add_option("--seed", o.seed, "of faults with a share")->capture_default_str();
+  app.add_option("--model", o.models, "model name it answers to (repeatable); none: any");
+  app.footer("Example: headgate mock --port 9001 --replicas 4 --profile demo");
+}
+
+void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
+  const auto text = [&app](const char* name, auto& field, const char* help) { app.add_option(name, field, help)->capture_default_str(); };
+  text("--target", o.target, "gateway or model server, http://HOST:PORT");
+  text("--path", o.path, "chat or completions");
+  text("--model", o.model, "model asked for");
+  text("--api-key", o.api_key, "sent as Authorization: Bearer");
+  text("--stream-share", o.stream_share, "0..1 of the requests are streams");
+  app.add_flag_callback("--unary", [&o] { o.stream_share = 0; }, "no streams");
+  app.add_flag("!--no-check-tokens", o.check_tokens, "don't check token counts (for real model servers)");
+  text("--trace", o.trace, "Azure CSV, or JSON lines {\"at_ms\":0,\"input\":10,\"output\":20}");
+  text("--rate", o.rate, "requests per second, open loop");
+  text("--arrivals", o.arrivals, "with --rate: poisson or azure-conv");
+  text("--duration", o.duration, "how long, such as 30s");
+  text("--limit", o.limit, "at most this many requests; 0: no limit");
+  text("--speed", o.speed, "play a trace this much faster");
+  text("--seed", o.seed, "same seed, same load");
+  text("--lengths", o.lengths, "with --rate: fixed or azure-conv");
+  text("--prompt-tokens", o.prompt_tokens, "with --lengths fixed");
+  text("--output-tokens", o.output_tokens, "with --lengths fixed");
+  text("--connections-max", o.connections_max, "open connections at most");
+  text("--timeout", o.timeout, "of one request");
+  text("--slo", o.slo, "any of ttft, tpot, gap, e2e");
+  text("--json", o.json, "summary as JSON: a file, or - for standard output");
+  text("--records", o.records, "one JSON line per request: a file");
+  app.add_flag("--live", o.live, "one-screen summary while it runs");
+  text("--admin", o.admin, "the gateway's admin listener, http://HOST:PORT, for --live");
+  text("--title", o.title, "headline of --live");
+  app.add_option("--event", o.events, "at=WHEN;label=TEXT[;kill=POOL/BACKEND][;streams=N];run=COMMAND (repeatable)");
+  app.add_option("--expect", o.expect, "condition on the JSON summary, such as cut==0 (repeatable)");
+  app.add_flag("--verdict", o.verdict, "end with PASS or FAIL");
+  text("--write-trace", o.write_trace, "write the planned arrivals to this file and send nothing");
+  app.footer(
+      "Examples:\n  headgate load --target http://127.0.0.1:8080 --model chat --rate 20 --duration 30s --lengths azure-conv\n"
+      "  headgate load --trace loadtest/traces/synthetic_conv_1500.csv --speed 4 --slo ttft=1s,tpot=50ms --json -");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Headgate: a model-routing inference gateway. Callers speak the OpenAI API to it; behind it stand pools of model servers."};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "headgate " HEADGATE_VERSION);
+  app.footer("Each subcommand has --help with an example.");
+  int exit_code = 0;
+
+  gateway::ServeOptions serve{.config = "", .version = HEADGATE_VERSION};
+  CLI::App* serve_app = app.add_subcommand("serve", "serve callers by a configuration file");
+  serve_app->add_option("--config,config", serve.config, "configuration file")->required();
+  serve_app->footer("Example: headgate serve --config config/examples/minimal.jsonc\nSIGHUP reloads the file; SIGTERM drains; a second signal ends at once.");
+  serve_app->callback([&] { exit_code = gateway::serve(serve); });
+
+  std::string file;
+  bool json = false;
+  CLI::App* check_app = app.add_subcommand("check", "say all that is wrong with a configuration file");
+  check_app->add_option("--config,config", file, "configuration file")->required();
+  check_app->add_flag("--json", json, "for programs");
+  check_app->footer("Example: headgate check config/examples/demo.jsonc");
+  check_app->callback([&] { exit_code = config::check(file, json, std::cout, std::cerr); });
+
+  bool as_reference = false;
+  CLI::App* schema_app = app.add_subcommand("schema", "print the JSON Schema of the configuration file");
+  schema_app->add_flag("--reference", as_reference, "print the reference page (Markdown) instead");
+  schema_app->footer("Example: headgate schema > headgate.schema.json");
+  schema_app->callback([&] { exit_code = as_reference ? config::print_reference(std::cout) : config::print_schema(std::cout); });
+
+  mock::MockOptions mock;
+  CLI::App* mock_app = app.add_subcommand("mock", "run mock model servers");
+  add_mock_flags(*mock_app, mock);
+  mock_app->callback([&] { exit_code = mock::serve(mock); });
+
+  loadtest::LoadOptions load;
+  CLI::App* load_app = app.add_subcommand("load", "play requests at their intended times and report");
+  add_load_flags(*load_app, load);
+  load_app->callback([&] { exit_code = loadtest::load(load); });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return exit_code;
+}

@@ -44,6 +44,8 @@ class BodyReader {
     size_ -= n;
   }
 
+  void erased(std::size_t n) { size_ -= n; }  // by the owner of the buffer, from the data
+
   bool done() const { return meter_.done(); }
   bool bad() const { return meter_.bad(); }
   bool ends_at_eof() const { return meter_.ends_at_eof(); }

@@ -24,6 +24,8 @@ namespace headgate::mock {
 
 class Replica;
 
+inline constexpr std::size_t output_high = 64 << 10;  // nothing more is made while this much waits to be sent
+
 enum class Listener : std::uint8_t { data, control };  // control: /control and /health only
 
 class Connection {

@@ -43,6 +43,21 @@ struct ControlByte {
 #endif
 };
 
+// What is neither a letter, a digit nor '-', the bytes that nearly all header names consist of.
+struct RareNameByte {
+  static bool is(unsigned char c) {
+    const unsigned folded = c | 0x20u;
+    return !((folded >= 'a' && folded <= 'z') || (c >= '0' && c <= '9') || c == '-');
+  }
+#if defined(__SSE2__)
+  static __m128i mark(__m128i b) {
+    const __m128i letter = lanes::at_most(_mm_sub_epi8(_mm_or_si128(b, lanes::all(0x20)), lanes::all('a')), 25);
+    const __m128i digit = lanes::at_most(_mm_sub_epi8(b, lanes::all('0')), 9);
+    return _mm_andnot_si128(_mm_or_si128(_mm_or_si128(letter, digit), lanes::equal(b, '-')), lanes::all(0xff));
+  }
+#endif
+};
+
 // What ends a run of plain bytes inside a JSON string.
 struct JsonStringByte {
   static bool is(unsigned char c) { return c < 0x20 || c == '"' || c == '\\'; }

@@ -222,9 +222,11 @@ HeadError parse_status_line(std::string_view line, ResponseHead& out) {
   return HeadError::none;
 }
 
-HeadError parse_field(std::string_view line, Field& out) {  // `line` with its CR LF
+// `line` with its CR LF; bytes before `readable` may be loaded.
+HeadError parse_field(std::string_view line, const char* readable, Field& out) {
   if (is_blank(line.front())) return HeadError::obs_fold;
-  std::size_t colon = 0;
+  const char* const end = line.data() + line.size();
+  auto colon = static_cast<std::size_t>(find_byte<RareNameByte>(line.data(), end, readable) - line.data());
   while (is_token(line[colon])) ++colon;  // stops at the CR at the latest
   if (colon == 0 || line[colon] != ':') return HeadError::field_name;
   out.line = line;
@@ -272,7 +274,7 @@ bool HeadReader::read_fields(std::string_view bytes, std::size_t& count) {
   count = line_count_ - 1;
   for (std::size_t i = 0; i < count; ++i) {
     const std::string_view line = bytes.substr(line_ends_[i], line_ends_[i + 1] - line_ends_[i]);
-    error_ = parse_field(line, fields_[i]);
+    error_ = parse_field(line, bytes.data() + bytes.size(), fields_[i]);
     if (error_ != HeadError::none) return false;
   }
   return true;

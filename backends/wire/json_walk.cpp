@@ -1,5 +1,7 @@
 #include "backends/wire/json_walk.hpp"
 
+#include <array>
+
 namespace headgate::wire {
 namespace {
 
@@ -8,6 +10,13 @@ int hex_value(char c) {
   const int folded = c | 0x20;
   return folded >= 'a' && folded <= 'f' ? folded - 'a' + 10 : -1;
 }
+
+// What may follow a backslash, but for the u.
+constexpr std::array<bool, 256> simple_escape = [] {
+  std::array<bool, 256> table{};
+  for (const char c : std::string_view("\"\\/bfnrt")) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}();
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -99,68 +108,44 @@ void append_unescaped(std::string_view raw, std::string& out) {
   }
 }
 
-bool JsonWalk::value() {
-  switch (peek()) {
-    case '"': {
-      JsonString unused;
-      return string(unused);
-    }
-    case '{':
-      return object([this](const JsonString&) { return value(); });
-    case '[':
-      return array([this] { return value(); });
-    case 't':
-      return literal("true");
-    case 'f':
-      return literal("false");
-    case 'n':
-      return literal("null");
-    default: {
-      std::string_view unused;
-      return number(unused);
-    }
-  }
+bool JsonWalk::other_value() {
+  const char first = peek();
+  if (first == '{') return object([this](const JsonString&) { return value(); });
+  if (first == '[') return array([this] { return value(); });
+  if (first == 't') return literal("true");
+  if (first == 'f') return literal("false");
+  if (first == 'n') return literal("null");
+  std::string_view unused;
+  return number(unused);
 }
 
-bool JsonWalk::string(JsonString& out) {
-  if (peek() != '"') return fail();
-  const char* const begin = ++at_;
-  out.escaped = false;
-  for (;;) {
-    at_ = find_byte<JsonStringByte>(at_, end_, readable_);
-    if (at_ == end_) return fail();
-    if (*at_ == '"') break;
-    if (*at_ != '\\') return fail();
+// From the first byte that is not plain to the closing quote.
+bool JsonWalk::string_rest(JsonString& out) {
+  const char* at = at_;
+  while (at != end_ && *at != '"') {
+    if (*at != '\\') break;
     out.escaped = true;
-    if (!escape()) return false;
+    if (end_ - at >= 2 && simple_escape[octet(at[1])]) {
+      at += 2;
+    } else {
+      at_ = at;
+      if (!unicode_escape()) return false;
+      at = at_;
+    }
+    at = find_byte<JsonStringByte>(at, end_, readable_);
   }
-  out.raw = std::string_view(begin, static_cast<std::size_t>(at_ - begin));
-  ++at_;
-  return true;
+  at_ = at;
+  return (at != end_ && *at == '"') || fail();
 }
 
-bool JsonWalk::escape() {
+bool JsonWalk::unicode_escape() {
   ++at_;
-  if (at_ == end_) return fail();
-  switch (*at_++) {
-    case '"':
-    case '\\':
-    case '/':
-    case 'b':
-    case 'f':
-    case 'n':
-    case 'r':
-    case 't':
-      return true;
-    case 'u':
-      for (int i = 0; i < 4; ++i, ++at_) {
-        if (at_ == end_ || hex_value(*at_) < 0) return fail();
-      }
-      return true;
-    default:
-      --at_;
-      return fail();
+  if (at_ == end_ || *at_ != 'u') return fail();
+  ++at_;
+  for (int i = 0; i < 4; ++i, ++at_) {
+    if (at_ == end_ || hex_value(*at_) < 0) return fail();
   }
+  return true;
 }
 
 bool JsonWalk::digits() {

@@ -46,8 +46,21 @@ class JsonWalk {
   }
   bool at_end() { return (peek() == '\0' && at_ == end_) || fail(); }
 
-  bool value();
-  bool string(JsonString& out);
+  bool value() {
+    if (peek() != '"') return other_value();
+    JsonString unused;
+    return string(unused);
+  }
+  bool string(JsonString& out) {
+    if (peek() != '"') return fail();
+    const char* const begin = ++at_;
+    at_ = find_byte<JsonStringByte>(at_, end_, readable_);
+    out.escaped = false;
+    if ((at_ == end_ || *at_ != '"') && !string_rest(out)) return false;
+    out.raw = std::string_view(begin, static_cast<std::size_t>(at_ - begin));
+    ++at_;
+    return true;
+  }
   bool number(std::string_view& raw);
 
   // on_field(const JsonString& key) consumes the field's value.
@@ -106,7 +119,9 @@ class JsonWalk {
     ++at_;
     return true;
   }
-  bool escape();
+  bool other_value();
+  bool string_rest(JsonString& out);
+  bool unicode_escape();
   bool digits();
   bool literal(std::string_view word);
 

@@ -1,6 +1,7 @@
 #include "backends/wire/sse_scan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <string>
 
@@ -122,9 +123,11 @@ bool read_error(JsonWalk& walk, bool& error, bool& overloaded) {
   });
 }
 
+constexpr std::array<std::string_view, 7> content_keys{"content",    "reasoning_content", "reasoning", "refusal",
+                                                       "tool_calls", "function_call",     "audio"};
+
 bool is_content_key(const JsonString& key) {
-  for (const std::string_view name :
-       {"content", "reasoning_content", "reasoning", "refusal", "tool_calls", "function_call", "audio"}) {
+  for (const std::string_view name : content_keys) {
     if (key.is(name)) return true;
   }
   return false;

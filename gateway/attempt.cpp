@@ -1,0 +1,247 @@
+#include "gateway/attempt.hpp"
+
+#include <algorithm>
+
+#include "backends/io/lookup.hpp"
+#include "backends/wire/sse_scan.hpp"
+#include "gateway/heads.hpp"
+
+namespace headgate::gateway {
+
+namespace asio = backends::asio;
+using policies::End;
+
+namespace {
+constexpr std::size_t kept_answer_max = 64 << 10;
+constexpr int interim_max = 16;
+}  // namespace
+
+Attempt::Attempt(Exchange& exchange, const policies::Start& order, std::shared_ptr<const config::Target> backend)
+    : x(exchange), start(order), target(std::move(backend)) {
+  x.request.target = target;
+  ++x.request.attempts;
+}
+
+Attempt::~Attempt() {
+  if (!ended_) x.shard.shared.host.abandon(start.attempt);
+  if (link) {
+    link->owner(nullptr);
+    x.shard.counters.upstream_connections.sub();
+  }
+}
+
+std::optional<End> Attempt::interrupted() const {
+  if (x.abandoned()) return End::cancelled;
+  if (x.shard.now() >= start.end_by) return End::out_of_time;
+  return std::nullopt;
+}
+
+backends::Task<> Attempt::more(Time until) {
+  link->arm();
+  co_await x.pause(until);
+  body.pull(link->in());
+}
+
+bool Attempt::room_for(std::size_t bytes_max) {
+  backends::Buffer& in = link->in();
+  if (in.room() > 0 || link->reading()) return true;
+  if (in.size() >= bytes_max) return false;
+  in.reserve(std::min(in.size() + 1, bytes_max));
+  return true;
+}
+
+bool Attempt::end(End how) {
+  policies::Outcome& outcome = x.request.outcome;
+  outcome = {.end = how,
+             .status = head.status,
+             .retry_after = retry_after_,
+             .overloaded = overloaded,
+             .input_tokens = x.request.input_tokens,
+             .output_tokens = x.request.output_tokens};
+  ended_ = true;
+  const bool whole = how == End::ok || (how == End::status && body.done());
+  if (link && !whole) link->close();
+  x.shard.shared.host.ended(start.attempt, outcome, x.owner(), x.inbox);
+  return false;
+}
+
+void Attempt::succeed() {
+  x.request.status = head.status;
+  end(End::ok);
+  x.request.id = policies::RequestId::none;
+}
+
+void Attempt::give_back() {
+  const bool again = keep_alive_ && request_written_ && body.done() && link->in().empty();
+  link->owner(nullptr);
+  if (again) {
+    x.shard.upstream.give(static_cast<std::uint32_t>(start.endpoint), std::move(link), x.shard.now());
+  } else {
+    link.reset();
+  }
+  x.shard.counters.upstream_connections.sub();
+}
+
+backends::Task<bool> Attempt::run() {
+  for (bool idle_too = true;; idle_too = false) {
+    End step = co_await connect(idle_too);
+    if (step != End::ok) co_return end(step);
+    step = co_await write_request();
+    if (step == End::ok) step = co_await read_head();
+    // A reused connection that the backend had just closed: once more on a fresh one; not an attempt.
+    const bool stale = reused_ && link->bytes_read() == bytes_before_ && (step == End::unsent || step == End::sent_no_answer);
+    if (step == End::ok) break;
+    if (!stale) co_return end(step);
+    link.reset();
+    x.shard.counters.upstream_connections.sub();
+  }
+  using policies::Fault;
+  const Fault fault = policies::fault_of_status(head.status, target->forward_client_auth);
+  const bool never_relayed = head.status < 200 || head.status == 204 || (head.status >= 300 && head.status < 400);
+  if (never_relayed) co_return end(End::malformed);
+  take_head();
+  if (x.request.head_sent && head.status == 200 && !event_stream) co_return end(End::malformed);  // a stream has begun
+  if ((fault != Fault::none && fault != Fault::callers) || (x.request.head_sent && head.status != 200)) {
+    co_return co_await keep_answer();
+  }
+  if (event_stream && x.request.skim.stream && !encoded) {
+    co_return co_await relay_stream(*this);
+  }
+  co_return co_await relay_unary(*this);
+}
+
+backends::Task<End> Attempt::connect(bool idle_too) {
+  if (idle_too) link = x.shard.upstream.take(static_cast<std::uint32_t>(start.endpoint));
+  reused_ = link != nullptr;
+  if (reused_) {
+    link->owner(&x.waker);
+    bytes_before_ = link->bytes_read();
+    x.shard.counters.upstream_connections.add();
+    co_return End::ok;
+  }
+  const Time until = std::min(start.connect_by, start.end_by);
+  backends::Lookup lookup(x.shard.io, target->host, target->port, x.waker);
+  while (!lookup.done()) {
+    if (auto why = interrupted()) co_return *why;
+    if (x.shard.now() >= until) co_return End::connect;
+    co_await x.pause(until);
+  }
+  for (const asio::ip::tcp::endpoint& address : lookup.addresses()) {
+    link = backends::Link::dial(x.shard.io, x.shard.buffers, address);
+    link->owner(&x.waker);
+    while (link->connecting()) {
+      auto why = interrupted();
+      if (!why && x.shard.now() >= until) why = End::connect;
+      if (why) {
+        link.reset();
+        co_return *why;
+      }
+      co_await x.pause(until);
+    }
+    if (link->connected()) {
+      x.shard.counters.upstream_connections.add();
+      co_return End::ok;
+    }
+    link.reset();
+  }
+  co_return End::connect;
+}
+
+backends::Task<End> Attempt::write_request() {
+  std::array<asio::const_buffer, 2 + 2 * wire::Splice::edits_max> pieces;
+  std::span<asio::const_buffer> left = write_request_pieces(x, *target, pieces);
+  request_written_ = false;
+  for (;;) {
+    const std::size_t n = link->write_some(left);
+    if (link->write_failed()) co_return End::unsent;
+    left = without_front(left, n);
+    if (left.empty()) break;
+    link->await_writable();
+    link->arm();
+    while (link->awaiting_writable()) {
+      if (auto why = interrupted()) co_return *why;
+      const Time until = std::min(start.first_byte_by, start.end_by);
+      if (x.shard.now() >= until) co_return End::first_byte_late;
+      if (!link->in().empty()) co_return End::ok;  // an answer before the request was read: see what it says
+      if (link->ended()) co_return End::unsent;
+      co_await x.pause(until);
+    }
+  }
+  request_written_ = true;
+  co_return End::ok;
+}
+
+backends::Task<End> Attempt::read_head() {
+  wire::HeadReader& reader = x.answer_reader;
+  reader.reset();
+  const bool stream = x.request.skim.stream;
+  const Time until = std::min({start.first_byte_by, start.end_by, stream ? start.first_token_by : never});
+  const std::size_t head_max = x.request.catalog->options.limits.backend_head.count;
+  for (int interim = 0;;) {
+    backends::Buffer& in = link->in();
+    const wire::Read read = in.empty() ? wire::Read::incomplete : reader.response(in.view(), head);
+    if (read == wire::Read::bad) co_return End::malformed;
+    if (read == wire::Read::complete) {
+      if (head.status < 200 && head.status != 101) {
+        if (++interim > interim_max) co_return End::malformed;
+        in.consume(head.bytes);
+        reader.reset();
+        continue;
+      }
+      head_at = x.shard.now();
+      co_return End::ok;
+    }
+    if (auto why = interrupted()) co_return *why;
+    if (link->ended()) co_return in.empty() ? End::sent_no_answer : End::malformed;
+    if (x.shard.now() >= until) {
+      co_return stream && start.first_token_by <= start.first_byte_by ? End::first_token_late : End::first_byte_late;
+    }
+    if (!room_for(head_max)) co_return End::malformed;
+    link->arm();
+    co_await x.pause(until);
+  }
+}
+
+// Notes what the relays need, puts the lines that go on into x.relayed_lines, and takes the head off the buffer.
+void Attempt::take_head() {
+  const AnswerLines facts = copy_answer_lines(x.relayed_lines, head);
+  event_stream = facts.event_stream;
+  json = facts.json;
+  encoded = facts.encoded;
+  retry_after_ = facts.retry_after;
+  keep_alive_ = head.keep_alive;
+  x.relayed_reason.assign(head.reason);
+  const std::size_t bytes = head.bytes;
+  body.start(head.framing, head.content_length, 0);
+  link->in().consume(bytes);
+  body.pull(link->in());
+}
+
+// An answer that fails the attempt: kept for the caller, in case no other comes.
+backends::Task<bool> Attempt::keep_answer() {
+  LastAnswer& last = x.request.last;
+  last.status = head.status;
+  last.presentable = false;
+  while (!body_done() && !body_broken() && body.size() < kept_answer_max) {
+    const Time until = std::min(after(x.shard.now(), start.idle), start.end_by);
+    if (!room_for(kept_answer_max)) break;
+    co_await more(until);
+    if (interrupted() || x.shard.now() >= until) break;
+  }
+  if (x.abandoned()) co_return end(End::cancelled);
+  if (body_done() && json && !encoded) {
+    const std::string_view text = body.data(link->in());
+    last.presentable = may_be_shown(text, *target) && wire::read_answer(text).json;
+    if (last.presentable) {
+      last.reason = x.relayed_reason;
+      last.lines = x.relayed_lines;
+      last.body.assign(text);
+    }
+  }
+  end(End::status);
+  body.consume(link->in(), body.size());
+  give_back();
+  co_return false;
+}
+
+}  // namespace headgate::gateway

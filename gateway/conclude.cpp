@@ -1,0 +1,163 @@
+#include "gateway/conclude.hpp"
+
+#include <array>
+
+#include "gateway/json_text.hpp"
+
+namespace headgate::gateway {
+
+namespace asio = backends::asio;
+
+namespace {
+
+std::string_view why_cut(policies::End end) {
+  switch (end) {
+    case policies::End::stalled: return "the backend stalled";
+    case policies::End::in_band_error: return "the backend reported an error";
+    case policies::End::out_of_time: return "the time limit was reached";
+    default: return "the backend's connection was lost";
+  }
+}
+
+// The one error event of a stream whose head is out, then the end of the answer.
+backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
+  RequestState& r = x.request;
+  r.ending = Ending::cut;
+  r.cause = row_of(no.refusal).code;
+  x.close_after = true;
+  if (!r.event_stream) {  // an answer that is no stream can only be broken off
+    x.caller->reset();
+    co_return;
+  }
+  std::string event;
+  if (!r.error_event_sent) append_error_event(event, no);  // else the backend's own went through
+  x.out.clear();
+  if (r.chunked_out) {
+    if (!event.empty()) {
+      char size[24];
+      const int digits = std::snprintf(size, sizeof size, "%zx\r\n", event.size());
+      x.out.append(size, static_cast<std::size_t>(digits)).append(event).append("\r\n");
+    }
+    x.out.append("0\r\n\r\n");
+  } else {
+    x.out.append(event);
+  }
+  r.error_event_sent = r.finished = true;
+  std::array<asio::const_buffer, 1> pieces{asio::buffer(x.out)};
+  co_await x.send(pieces);
+}
+
+// The last backend's answer as it came.
+backends::Task<> relay_last(Exchange& x) {
+  RequestState& r = x.request;
+  LastAnswer& last = r.last;
+  r.status = last.status;
+  r.ending = Ending::failed;
+  r.cause = "upstream_status";
+  x.out.assign("HTTP/1.1 ");
+  append_number(x.out, last.status);
+  x.out.append(" ").append(last.reason).append("\r\n").append(last.lines);
+  append_own_lines(x.out, x);
+  append_backend_lines(x.out, x);
+  x.out.append("content-length: ");
+  append_number(x.out, last.body.size());
+  x.out.append("\r\n\r\n").append(last.body);
+  co_await flush_answer(x);
+}
+
+}  // namespace
+
+void append_own_lines(std::string& out, const Exchange& x) {
+  out.append("x-request-id: ").append(x.request.request_id).append("\r\n");
+  if (x.close_after) out.append("connection: close\r\n");
+}
+
+void append_backend_lines(std::string& out, const Exchange& x) {
+  const RequestState& r = x.request;
+  if (!r.target) return;
+  out.append("x-headgate-backend: ").append(r.target->name).append("\r\nx-headgate-attempts: ");
+  append_number(out, r.attempts);
+  out.append("\r\nx-headgate-queue-ms: ");
+  append_number(out, (r.dispatched - r.arrived) / std::chrono::milliseconds(1));
+  out.append("\r\n");
+}
+
+backends::Task<> flush_answer(Exchange& x) {
+  x.request.finished = true;
+  std::array<asio::const_buffer, 1> pieces{asio::buffer(x.out)};
+  const bool sent = co_await x.send(pieces);
+  if (!sent) x.close_after = true;
+}
+
+void write_json_answer(Exchange& x, std::uint16_t status, std::string_view body) {
+  x.request.status = status;
+  x.out.assign("HTTP/1.1 ");
+  append_number(x.out, status);
+  x.out.append(" ").append(reason_phrase(status)).append("\r\ncontent-type: application/json\r\n");
+  append_own_lines(x.out, x);
+  x.out.append("content-length: ");
+  append_number(x.out, body.size());
+  x.out.append("\r\n\r\n").append(body);
+}
+
+backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
+  RequestState& r = x.request;
+  x.shard.counters.refused(no.refusal);
+  no.request_id = r.request_id;
+  if (r.head_sent) {
+    co_await end_stream_with(x, no);
+    co_return;
+  }
+  const RefusalRow& row = row_of(no.refusal);
+  r.ending = row.ending;
+  r.cause = row.code;
+  r.status = no.status != 0 ? no.status : row.status;
+  // An unread body too long to be taken in ends the connection; so does one that broke the wire rules.
+  const bool long_rest = !x.body.done() && (x.head.framing != wire::Framing::length || x.head.content_length > (64 << 10));
+  if (long_rest) x.close_after = true;
+  no.close = x.close_after;
+  std::string more;
+  if (!row.refuses) append_backend_lines(more, x);
+  no.more_head = more;
+  x.out.clear();
+  append_refusal(x.out, no);
+  co_await flush_answer(x);
+}
+
+void note_cancelled(Exchange& x) {
+  RequestState& r = x.request;
+  r.ending = Ending::cancelled;
+  r.cause = "caller_left";
+  if (r.status == 0) r.status = 499;
+  r.finished = true;
+  x.close_after = true;
+  x.shard.counters.cancelled_by_caller.add();
+}
+
+backends::Task<> conclude(Exchange& x, const policies::Answer& answer) {
+  RequestState& r = x.request;
+  r.id = policies::RequestId::none;
+  if (r.head_sent) {
+    RefusalAnswer cut{.refusal = Refusal::stream_cut, .detail = why_cut(r.outcome.end)};
+    if (!r.content_sent && answer.code != policies::Code::stream_cut && answer.code != policies::Code::as_received) {
+      cut = refusal_for(answer, r.outcome);
+    }
+    x.shard.counters.streams_cut.add();
+    co_await answer_ourselves(x, cut);
+    co_return;
+  }
+  if (answer.code == policies::Code::as_received) {
+    if (r.last.presentable) {
+      co_await relay_last(x);
+      co_return;
+    }
+    RefusalAnswer fixed{.refusal = Refusal::upstream_status, .status = r.last.status};
+    fixed.retry_after = std::max(r.outcome.retry_after, Nanos(0));
+    co_await answer_ourselves(x, fixed);
+    co_return;
+  }
+  RefusalAnswer no = refusal_for(answer, r.outcome);
+  co_await answer_ourselves(x, no);
+}
+
+}  // namespace headgate::gateway

@@ -1,0 +1,11 @@
+// One caller: requests one after another until either side has had enough.
+#pragma once
+
+#include "backends/io/link.hpp"
+#include "gateway/shard.hpp"
+
+namespace headgate::gateway {
+
+backends::Task<> serve_connection(Shard& shard, backends::LinkPtr link);
+
+}  // namespace headgate::gateway

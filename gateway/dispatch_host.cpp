@@ -1,0 +1,100 @@
+#include "gateway/dispatch_host.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace headgate::gateway {
+
+DispatchHost::DispatchHost(const config::Catalog& catalog) : dispatcher_(catalog.plan), targets_(catalog.targets) {}
+
+void DispatchHost::connect(std::vector<OrderPort*> shards, std::function<void(Time)> wake_at) {
+  shards_ = std::move(shards);
+  wake_at_ = std::move(wake_at);
+}
+
+template <class Call>
+void DispatchHost::locked(const policies::Owner* caller, Inbox* own, Call&& call) {
+  std::vector<Delivery> others;
+  Time wake = never;
+  {
+    const std::lock_guard lock(mutex_);
+    orders_.clear();
+    call(std::chrono::steady_clock::now());
+    for (const policies::Order& order : orders_) {
+      Delivery delivery{order, nullptr};
+      if (const auto* start = std::get_if<policies::Start>(&order.what)) {
+        delivery.target = targets_[policies::index(start->backend)];
+      }
+      const bool mine = caller != nullptr && order.to.shard == caller->shard && order.to.slot == caller->slot;
+      if (mine) {
+        *own = std::move(delivery);
+      } else {
+        others.push_back(std::move(delivery));
+      }
+    }
+    if (const Time next = dispatcher_.next_wake(); next < promised_wake_) wake = promised_wake_ = next;
+  }
+  for (Delivery& delivery : others) shards_[delivery.order.to.shard]->post(std::move(delivery));
+  if (wake != never) wake_at_(wake);
+}
+
+policies::RequestId DispatchHost::arrive(const policies::Arrival& arrival, Inbox& own) {
+  policies::RequestId id{};
+  locked(&arrival.owner, &own, [&](Time now) { id = dispatcher_.arrive(now, arrival, orders_); });
+  return id;
+}
+
+void DispatchHost::first_token(policies::AttemptId attempt) {
+  locked(nullptr, nullptr, [&](Time now) { dispatcher_.first_token(now, attempt); });
+}
+
+void DispatchHost::ended(policies::AttemptId attempt, const policies::Outcome& outcome, policies::Owner owner, Inbox& own) {
+  locked(&owner, &own, [&](Time now) { dispatcher_.ended(now, attempt, outcome, orders_); });
+}
+
+void DispatchHost::abandon(policies::AttemptId attempt) {
+  const policies::Outcome cancelled{.end = policies::End::cancelled};
+  locked(nullptr, nullptr, [&](Time now) { dispatcher_.ended(now, attempt, cancelled, orders_); });
+}
+
+void DispatchHost::caller_gone(policies::RequestId request) {
+  locked(nullptr, nullptr, [&](Time now) { dispatcher_.caller_gone(now, request, orders_); });
+}
+
+void DispatchHost::probed(policies::EndpointId endpoint, bool ok) {
+  locked(nullptr, nullptr, [&](Time now) { dispatcher_.probed(now, endpoint, {.ok = ok}, orders_); });
+}
+
+void DispatchHost::replan(const config::Catalog& catalog) {
+  locked(nullptr, nullptr, [&](Time now) {
+    // Requests of removed backends may still be on their way: their targets stay.
+    if (targets_.size() < catalog.targets.size()) targets_.resize(catalog.targets.size());
+    for (std::size_t i = 0; i < catalog.targets.size(); ++i) {
+      if (catalog.targets[i] != nullptr) targets_[i] = catalog.targets[i];
+    }
+    dispatcher_.replan(now, catalog.plan, orders_);
+  });
+}
+
+void DispatchHost::tick() {
+  locked(nullptr, nullptr, [&](Time now) {
+    promised_wake_ = never;
+    dispatcher_.tick(now, orders_);
+  });
+}
+
+void DispatchHost::snapshot(policies::Snapshot& out) {
+  const std::lock_guard lock(mutex_);
+  dispatcher_.snapshot(out);
+}
+
+bool DispatchHost::any_servable(const config::Catalog& catalog) {
+  const std::lock_guard lock(mutex_);
+  const Time now = std::chrono::steady_clock::now();
+  for (const policies::RoutePlan& route : catalog.plan.routes) {
+    if (dispatcher_.servable(now, route.id)) return true;
+  }
+  return false;
+}
+
+}  // namespace headgate::gateway

@@ -1,0 +1,69 @@
+// The Dispatcher's host: one mutex round it, the clock read inside, orders carried home. An order for the request that
+// made the call comes back in its Inbox at once; every other is posted to the shard that owns its request. No I/O
+// happens under the lock.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "config/catalog.hpp"
+#include "policies/dispatcher.hpp"
+
+namespace headgate::gateway {
+
+// An order with the backend it names: looked up under the lock, so that a reload can't come between.
+struct Delivery {
+  policies::Order order;
+  std::shared_ptr<const config::Target> target;  // of a Start
+};
+
+// What a request has been ordered to do and has not begun: at most one order at a time.
+using Inbox = std::optional<Delivery>;
+
+// A shard as the host sees it.
+class OrderPort {
+ public:
+  virtual void post(Delivery delivery) = 0;  // any thread
+ protected:
+  ~OrderPort() = default;
+};
+
+class DispatchHost {
+ public:
+  explicit DispatchHost(const config::Catalog& catalog);
+  DispatchHost(const DispatchHost&) = delete;
+  DispatchHost& operator=(const DispatchHost&) = delete;
+
+  // Before any call: the shards by number, and how to be called back at tick() when a time comes sooner than known.
+  void connect(std::vector<OrderPort*> shards, std::function<void(Time)> wake_at);
+
+  policies::RequestId arrive(const policies::Arrival& arrival, Inbox& own);
+  void first_token(policies::AttemptId attempt);
+  void ended(policies::AttemptId attempt, const policies::Outcome& outcome, policies::Owner owner, Inbox& own);
+  void abandon(policies::AttemptId attempt);  // ended(cancelled) for a Start that nobody will begin
+  void caller_gone(policies::RequestId request);
+  void probed(policies::EndpointId endpoint, bool ok);
+  void replan(const config::Catalog& catalog);
+  void tick();
+  void snapshot(policies::Snapshot& out);
+  bool any_servable(const config::Catalog& catalog);  // some route can be served now
+
+ private:
+  template <class Call>
+  void locked(const policies::Owner* caller, Inbox* own, Call&& call);
+
+  std::mutex mutex_;  // guards the four below
+  policies::Dispatcher dispatcher_;
+  std::vector<std::shared_ptr<const config::Target>> targets_;
+  policies::Orders orders_;
+  Time promised_wake_ = never;
+
+  std::vector<OrderPort*> shards_;
+  std::function<void(Time)> wake_at_;
+};
+
+}  // namespace headgate::gateway

@@ -1,0 +1,31 @@
+#include "gateway/exchange.hpp"
+
+namespace headgate::gateway {
+
+std::span<backends::asio::const_buffer> without_front(std::span<backends::asio::const_buffer> pieces, std::size_t n) {
+  while (!pieces.empty() && n >= pieces.front().size()) {
+    n -= pieces.front().size();
+    pieces = pieces.subspan(1);
+  }
+  if (!pieces.empty()) pieces.front() += n;
+  return pieces;
+}
+
+backends::Task<bool> Exchange::send(std::span<backends::asio::const_buffer> pieces) {
+  const Nanos stall = shard.catalog()->options.limits.write_stall;
+  for (;;) {
+    const std::size_t n = caller->write_some(pieces);
+    request.bytes_out += n;
+    if (caller->write_failed()) co_return false;
+    pieces = without_front(pieces, n);
+    if (pieces.empty()) co_return true;
+    const Time give_up = after(shard.now(), stall);
+    caller->await_writable();
+    while (caller->awaiting_writable()) {
+      if (abandoned() || shard.now() >= give_up) co_return false;
+      co_await pause(give_up);
+    }
+  }
+}
+
+}  // namespace headgate::gateway

@@ -1,0 +1,121 @@
+// One caller's connection and the request it is being served: the state that the steps of a request share. A connection
+// is one coroutine (connection.cpp); everything that can happen to it sets a flag somewhere and wakes it.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "backends/io/body_reader.hpp"
+#include "backends/io/link.hpp"
+#include "backends/io/wheel.hpp"
+#include "backends/wire/head.hpp"
+#include "backends/wire/json_skim.hpp"
+#include "backends/wire/splice.hpp"
+#include "gateway/body_memory.hpp"
+#include "gateway/keys.hpp"
+#include "gateway/shard.hpp"
+
+namespace headgate::gateway {
+
+enum class Operation : std::uint8_t { chat, completions, embeddings, models, model, healthz, readyz };
+
+// A backend's answer that failed the attempt but is what the caller gets if no other comes.
+struct LastAnswer {
+  std::uint16_t status = 0;
+  std::string reason;
+  std::string lines;  // header lines to pass on
+  std::string body;
+  bool presentable = false;  // whole, JSON, names nothing that callers may not see
+};
+
+// What the caller's headers ask for; Nanos::max() and never: nothing.
+struct Budgets {
+  Time deadline = never;
+  Nanos timeout = Nanos::max(), read_timeout = Nanos::max();  // the SDKs'
+  bool repeat = false;                                        // the SDK's own retry
+};
+
+// What one request has learnt on its way; reset for the next on the same connection.
+struct RequestState {
+  Time received{};    // first byte
+  Time arrived{};     // at the Dispatcher
+  Time dispatched{};  // first Start; zero: none
+  Time content_at{};  // first content written to the caller; zero: none
+  Operation operation{};
+  Caller caller;
+  Budgets budgets;
+  std::shared_ptr<const config::Catalog> catalog;
+  const config::Route* route = nullptr;
+  std::string request_id;
+  wire::Skim skim;
+  std::string body_model;  // copy of skim.model: the skimmer is shared by the shard
+  policies::RequestId id = policies::RequestId::none;
+  std::shared_ptr<const config::Target> target;  // of the last attempt
+  std::uint32_t attempts = 0;
+  policies::Outcome outcome;  // of the last attempt
+  LastAnswer last;
+  bool head_sent = false, content_sent = false, finished = false;
+  bool event_stream = false, chunked_out = false;  // the answer whose head was sent
+  bool error_event_sent = false;
+  std::uint16_t status = 0;
+  std::uint64_t bytes_out = 0;
+  std::uint32_t input_tokens = 0, output_tokens = 0, cached_tokens = 0;
+  bool usage_reported = false;
+  Ending ending = Ending::ok;
+  std::string_view cause;
+  std::string cause_detail;  // text behind a refusal's views
+};
+
+// Drops the first n bytes from the front of the pieces.
+std::span<backends::asio::const_buffer> without_front(std::span<backends::asio::const_buffer> pieces, std::size_t n);
+
+struct Exchange {
+  Exchange(Shard& shard_, backends::LinkPtr link)
+      : shard(shard_), caller(std::move(link)), alarm(shard_.wheel, [this] { waker.wake(); }), body_hold(shard_.shared.bodies) {
+    caller->owner(&waker);
+    slot = shard.enroll(*this);
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  ~Exchange() { shard.leave(slot); }
+
+  Shard& shard;
+  backends::Waker waker;  // before what wakes it
+  backends::LinkPtr caller;
+  backends::Alarm alarm;
+  std::uint32_t slot = 0;
+  bool stopping = false;   // cut_all(): end what runs
+  bool close_after = false;  // after this answer
+  bool idle = true;        // between requests
+
+  wire::HeadReader reader;
+  wire::RequestHead head;
+  backends::BodyReader body;
+  BodyMemory::Hold body_hold;
+  wire::Splice splice;
+  KeyMemo key_memo;
+  Inbox inbox;
+  RequestState request;
+  std::string out;            // to the caller: a head, or a whole answer of ours; reused
+  std::string upstream_head;  // to the backend
+  wire::HeadReader answer_reader;
+  std::string relayed_lines, relayed_reason;  // of the backend's head
+
+  policies::Owner owner() const { return {shard.number, slot}; }
+  std::string_view body_text() { return body.data(caller->in()); }
+
+  // The caller left, or the host stops.
+  bool abandoned() const { return caller->ended() || stopping; }
+
+  // Waits for the next event, or until `until`. Spurious returns are normal: look at the flags.
+  auto pause(Time until) {
+    alarm.set(until);
+    caller->arm();
+    return waker.wait();
+  }
+
+  // Writes pieces to the caller. False: it left, stalled for limits.write_stall, or the host stops.
+  backends::Task<bool> send(std::span<backends::asio::const_buffer> pieces);
+};
+
+}  // namespace headgate::gateway

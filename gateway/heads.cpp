@@ -1,0 +1,133 @@
+#include "gateway/heads.hpp"
+
+#include <charconv>
+
+#include "gateway/conclude.hpp"
+#include "gateway/json_text.hpp"
+
+namespace headgate::gateway {
+
+namespace asio = backends::asio;
+
+namespace {
+
+using wire::Name;
+
+// A Connection header that lists other headers to drop, not just close or keep-alive.
+std::string_view listed_by_connection(std::span<const wire::Field> fields) {
+  for (const wire::Field& field : fields) {
+    if (field.id == Name::connection && !wire::equals_ignoring_case(field.value, "close") &&
+        !wire::equals_ignoring_case(field.value, "keep-alive")) {
+      return field.value;
+    }
+  }
+  return {};
+}
+
+bool hop_by_hop(Name name) {
+  switch (name) {
+    case Name::connection: case Name::te: case Name::trailer: case Name::upgrade: case Name::keep_alive:
+    case Name::proxy_any: case Name::transfer_encoding: case Name::content_length: return true;
+    default: return false;
+  }
+}
+
+bool stops_before_backend(Name name, bool forward_client_auth) {
+  switch (name) {
+    case Name::authorization: case Name::x_api_key: case Name::api_key: return !forward_client_auth;
+    case Name::cookie: case Name::x_headgate_any: case Name::x_stainless_any: case Name::expect:
+    case Name::accept_encoding: case Name::host: case Name::x_request_id: return true;
+    default: return hop_by_hop(name);
+  }
+}
+
+bool stops_before_caller(Name name) {
+  switch (name) {
+    case Name::x_request_id: case Name::x_ratelimit_any: case Name::x_headgate_any: case Name::access_control_any: return true;
+    default: return hop_by_hop(name);
+  }
+}
+
+bool dropped(const wire::Field& field, bool by_name, std::string_view listed) {
+  return by_name || (!listed.empty() && wire::lists_token(listed, field.name));
+}
+
+// Whole seconds; a date or anything else is no advice.
+Nanos read_retry_after(std::string_view text) {
+  std::uint32_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size()) return Nanos(-1);
+  return std::chrono::seconds(seconds);
+}
+
+void splice_body(Exchange& x, const config::Target& target) {
+  const wire::Skim& skim = x.request.skim;
+  x.splice.clear();
+  if (!target.model.empty() && target.model != skim.model) wire::set_model(x.splice, skim, target.model);
+  if (skim.stream && target.reports_usage) wire::ask_for_usage(x.splice, skim);
+}
+
+}  // namespace
+
+std::span<asio::const_buffer> write_request_pieces(Exchange& x, const config::Target& target, std::span<asio::const_buffer> pieces) {
+  splice_body(x, target);
+  const std::string_view body = x.body_text();
+  std::string& out = x.upstream_head;
+  out.assign("POST ").append(x.head.target).append(" HTTP/1.1\r\nHost: ").append(target.authority).append("\r\n");
+  if (!target.authorization.empty()) out.append("Authorization: ").append(target.authorization).append("\r\n");
+  const std::string_view listed = listed_by_connection(x.head.fields);
+  const bool own_key = !target.authorization.empty();
+  for (const wire::Field& field : x.head.fields) {
+    const bool stops = stops_before_backend(field.id, target.forward_client_auth && !own_key);
+    if (!dropped(field, stops, listed)) out.append(field.line);
+  }
+  out.append("x-request-id: ").append(x.request.request_id).append("\r\nContent-Length: ");
+  append_number(out, x.splice.size(body));
+  out.append("\r\n\r\n");
+  std::size_t n = 0;
+  pieces[n++] = asio::buffer(out);
+  for (const std::string_view piece : x.splice.pieces(body)) {
+    if (!piece.empty()) pieces[n++] = asio::buffer(piece);
+  }
+  return pieces.first(n);
+}
+
+AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head) {
+  out.clear();
+  AnswerLines facts;
+  const std::string_view listed = listed_by_connection(head.fields);
+  for (const wire::Field& field : head.fields) {
+    if (field.id == Name::content_type) {
+      const std::string_view type = field.value.substr(0, field.value.find(';'));
+      facts.event_stream = wire::equals_ignoring_case(type, "text/event-stream");
+      facts.json = wire::equals_ignoring_case(type, "application/json");
+    } else if (field.id == Name::content_encoding) {
+      facts.encoded = !wire::equals_ignoring_case(field.value, "identity");
+    } else if (field.id == Name::retry_after) {
+      facts.retry_after = read_retry_after(field.value);
+    }
+  }
+  for (const wire::Field& field : head.fields) {
+    const bool cached = field.id == Name::cache_control && facts.event_stream;
+    if (!dropped(field, stops_before_caller(field.id) || cached, listed)) out.append(field.line);
+  }
+  return facts;
+}
+
+void write_answer_head(Exchange& x, std::uint16_t status, std::string_view framing) {
+  x.out.assign("HTTP/1.1 ");
+  append_number(x.out, status);
+  x.out.append(" ").append(x.relayed_reason).append("\r\n").append(x.relayed_lines);
+  append_own_lines(x.out, x);
+  append_backend_lines(x.out, x);
+  x.out.append(framing).append("\r\n");
+}
+
+bool may_be_shown(std::string_view text, const config::Target& target) {
+  for (const std::string& secret : target.never_shown) {
+    if (!secret.empty() && text.find(secret) != std::string_view::npos) return false;
+  }
+  return true;
+}
+
+}  // namespace headgate::gateway

@@ -1,0 +1,30 @@
+// Heads on their way through: which lines go on, which stop here, which are ours (HTTP-CONTRACT "What goes through
+// untouched").
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "gateway/exchange.hpp"
+
+namespace headgate::gateway {
+
+// The request for this backend: head into x.upstream_head, body spliced. Pieces for one gathered write.
+std::span<backends::asio::const_buffer> write_request_pieces(Exchange& x, const config::Target& target,
+                                                             std::span<backends::asio::const_buffer> pieces);
+
+struct AnswerLines {
+  bool event_stream = false, json = false, encoded = false;
+  Nanos retry_after{-1};
+};
+// Lines of a backend's head that the caller gets, without framing and what is ours.
+AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head);
+
+// Status line, the backend's lines, ours. `framing` is the last line with its CR LF, or empty.
+void write_answer_head(Exchange& x, std::uint16_t status, std::string_view framing);
+
+// False if the text holds the backend's address or key.
+bool may_be_shown(std::string_view text, const config::Target& target);
+
+}  // namespace headgate::gateway

@@ -1,0 +1,218 @@
+#include "gateway/intake.hpp"
+
+#include <algorithm>
+
+#include "gateway/request_head.hpp"
+#include "policies/base/tokens.hpp"
+
+namespace headgate::gateway {
+
+namespace {
+
+constexpr std::size_t body_step = 64 << 10;        // a chunked body's buffer and hold grow by this
+constexpr std::size_t watch_room = 512;            // kept free behind a body, so that a departure is noticed
+constexpr std::size_t unread_kept_max = 64 << 10;  // a refused body up to this is read and the connection kept
+constexpr std::size_t unread_taken_max = 16 << 20;
+constexpr Nanos linger = std::chrono::seconds(5);
+constexpr Nanos rate_grace = std::chrono::seconds(20);
+
+const config::LimitOptions& limits(const Exchange& x) { return x.shard.catalog()->options.limits; }
+
+// Answers a connection that is not, or not yet, a request, and closes it.
+backends::Task<> reject(Exchange& x, RefusalAnswer no) {
+  no.close = true;
+  x.out.clear();
+  append_refusal(x.out, no);
+  x.shard.counters.refused(no.refusal);
+  x.shard.counters.without_route().requests[static_cast<std::size_t>(Ending::rejected)].add();
+  std::array<backends::asio::const_buffer, 1> pieces{backends::asio::buffer(x.out)};
+  co_await x.send(pieces);
+  x.head.framing = wire::Framing::until_close;  // whatever follows is read off and dropped
+  x.body.start(wire::Framing::until_close, 0, 0);
+  co_await leave_body(x);
+}
+
+RefusalAnswer wire_error(wire::HeadError error) {
+  const bool version = error == wire::HeadError::version;
+  return {.refusal = version ? Refusal::version_not_supported : Refusal::bad_request, .detail = wire::describe(error)};
+}
+
+// Reads the head again after the buffer has moved; it was complete before.
+void reread_head(Exchange& x) {
+  x.reader.reset();
+  x.reader.request(x.caller->in().view(), x.head);
+}
+
+// Room for `wanted` bytes in all behind the buffer's begin, and some to notice a departure.
+void make_room(Exchange& x, std::size_t wanted) {
+  backends::Buffer& in = x.caller->in();
+  const char* before = in.data();
+  if (wanted + watch_room > in.size()) in.reserve(wanted + watch_room - in.size());
+  if (in.data() != before) reread_head(x);
+}
+
+}  // namespace
+
+backends::Task<bool> read_head(Exchange& x) {
+  backends::Buffer& in = x.caller->in();
+  const Time idle_until = after(x.shard.now(), limits(x).keep_alive);
+  x.request = RequestState();
+  for (;;) {
+    const bool begun = !in.empty();
+    if (begun && x.request.received == Time()) x.request.received = x.shard.now();
+    const wire::Read read = begun ? x.reader.request(in.view(), x.head) : wire::Read::incomplete;
+    const std::size_t head_max = limits(x).head.count;
+    if (read == wire::Read::bad) {
+      co_await reject(x, wire_error(x.reader.error()));
+      co_return false;
+    }
+    if ((read == wire::Read::complete ? x.head.bytes : in.size()) > head_max) {
+      RefusalAnswer no{.refusal = Refusal::headers_too_large, .value = static_cast<std::int64_t>(in.size()), .limit = static_cast<std::int64_t>(head_max)};
+      co_await reject(x, no);
+      co_return false;
+    }
+    if (read == wire::Read::complete) co_return true;
+    if (x.caller->ended() || x.stopping || (!begun && x.shard.draining())) co_return false;
+    const Time until = begun ? after(x.request.received, limits(x).head_time) : idle_until;
+    if (x.shard.now() >= until) {
+      if (begun) {
+        RefusalAnswer no{.refusal = Refusal::head_timeout, .value = limits(x).head_time / std::chrono::milliseconds(1)};
+        co_await reject(x, no);
+      }
+      co_return false;
+    }
+    if (begun && in.room() == 0 && !x.caller->reading()) in.reserve(in.size());
+    co_await x.pause(until);
+  }
+}
+
+std::optional<RefusalAnswer> check_head(Exchange& x) {
+  RequestState& r = x.request;
+  r.catalog = x.shard.catalog();
+  x.close_after = !x.head.keep_alive || x.shard.draining();
+  x.body.start(x.head.framing, x.head.content_length, x.head.bytes);
+  x.body.pull(x.caller->in());
+  r.request_id = request_id_for(x);
+  if (auto no = find_operation(x)) return no;
+  if (r.operation == Operation::healthz || r.operation == Operation::readyz) return std::nullopt;
+  r.caller = x.shard.keys.identify(x.head.fields, *r.catalog, x.key_memo);
+  if (!r.caller.ok()) return r.caller.refusal();
+  if (auto no = read_budgets(x)) return no;
+  const std::uint64_t body_max = limits(x).body.count;
+  if (x.head.content_length > body_max) {
+    return RefusalAnswer{.refusal = Refusal::body_too_large,
+                         .value = static_cast<std::int64_t>(x.head.content_length),
+                         .limit = static_cast<std::int64_t>(body_max)};
+  }
+  return std::nullopt;
+}
+
+backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
+  backends::Buffer& in = x.caller->in();
+  const config::LimitOptions& limit = limits(x);
+  const Time began = x.shard.now();
+  if (x.head.framing == wire::Framing::length) {
+    const std::uint64_t wanted = x.head.content_length;
+    if (!x.body_hold.grow_to(wanted)) {
+      co_return RefusalAnswer{.refusal = Refusal::memory, .value = static_cast<std::int64_t>(wanted), .limit = static_cast<std::int64_t>(x.shard.shared.bodies.left())};
+    }
+    if (!x.body.done()) make_room(x, x.head.bytes + static_cast<std::size_t>(wanted));
+  }
+  if (!x.body.done() && x.head.expect_continue && x.body.size() == 0) {
+    static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    std::array<backends::asio::const_buffer, 1> pieces{backends::asio::buffer(go_on)};
+    co_await x.send(pieces);
+  }
+  Time last_byte = began;
+  std::uint64_t seen = x.caller->bytes_read();
+  while (!x.body.done()) {
+    if (x.body.bad()) {
+      x.close_after = true;
+      co_return RefusalAnswer{.refusal = Refusal::bad_request, .detail = "broken chunk in the body"};
+    }
+    if (x.body.size() > limit.body.count) {
+      co_return RefusalAnswer{.refusal = Refusal::body_too_large, .value = static_cast<std::int64_t>(x.body.size()), .limit = static_cast<std::int64_t>(limit.body.count)};
+    }
+    if (x.abandoned()) co_return RefusalAnswer{.refusal = Refusal::shutting_down};
+    const Time now = x.shard.now();
+    if (x.caller->bytes_read() != seen) last_byte = now;
+    seen = x.caller->bytes_read();
+    const auto slowest = static_cast<std::int64_t>(x.body.total() / std::max<std::uint64_t>(limit.body_rate_min.count, 1));
+    const Time until = std::min(after(last_byte, limit.body_idle), after(began, rate_grace + std::chrono::seconds(slowest)));
+    if (now >= until) {
+      x.close_after = true;
+      co_return RefusalAnswer{.refusal = Refusal::body_timeout, .value = (now - began) / std::chrono::milliseconds(1)};
+    }
+    if (x.head.framing == wire::Framing::chunked && !x.caller->reading() && in.room() < watch_room) {
+      if (!x.body_hold.grow_to(x.body.size() + body_step)) {
+        co_return RefusalAnswer{.refusal = Refusal::memory, .value = body_step, .limit = static_cast<std::int64_t>(x.shard.shared.bodies.left())};
+      }
+      make_room(x, in.size() + std::max(body_step, x.body.size()));
+    }
+    co_await x.pause(until);
+    x.body.pull(in);
+  }
+  co_return std::nullopt;
+}
+
+backends::Task<> leave_body(Exchange& x) {
+  if (x.body.done()) co_return;
+  backends::Buffer& in = x.caller->in();
+  const bool keep = x.head.framing == wire::Framing::length && x.head.content_length <= unread_kept_max && !x.close_after;
+  if (!keep) {
+    x.close_after = true;
+    x.caller->shut_down();
+  }
+  const Time until = after(x.shard.now(), linger);
+  const std::uint64_t first = x.caller->bytes_read();
+  // The head is not needed any more: what comes is dropped as it comes.
+  while (!x.body.done() && !x.body.bad() && !x.abandoned() && x.shard.now() < until && x.caller->bytes_read() - first < unread_taken_max) {
+    x.body.pull(in);
+    if (x.body.done()) break;
+    if (!x.caller->reading()) {
+      if (keep) {
+        if (in.room() == 0) in.reserve(in.size());
+      } else {
+        in.clear();
+        x.body.start(wire::Framing::until_close, 0, 0);
+      }
+    }
+    co_await x.pause(until);
+  }
+  if (!x.body.done()) x.close_after = true;
+}
+
+std::optional<RefusalAnswer> check_body(Exchange& x, policies::Arrival& arrival) {
+  RequestState& r = x.request;
+  const std::string_view text = x.body_text();
+  if (x.shard.skimmer.skim(text, r.skim) != wire::SkimError::none) {
+    r.cause_detail = std::string(x.shard.skimmer.problem());
+    return RefusalAnswer{.refusal = Refusal::invalid_body, .detail = r.cause_detail};
+  }
+  r.body_model.assign(r.skim.model);
+  r.skim.model = r.body_model;
+  const auto found = r.catalog->routes.find(r.body_model);
+  if (found == r.catalog->routes.end()) return RefusalAnswer{.refusal = Refusal::model_not_found, .detail = r.body_model};
+  if (!r.caller.identity.may_use(found->second.id)) return RefusalAnswer{.refusal = Refusal::model_not_allowed, .detail = r.body_model};
+  r.route = &found->second;
+  const bool stream = r.skim.stream && r.operation != Operation::embeddings;
+  r.skim.stream = stream;
+  arrival = {.owner = x.owner(),
+             .route = r.route->id,
+             .body_bytes = text.size(),
+             .prompt_tokens = estimate_tokens(r.skim.text_bytes),
+             .stream = stream,
+             .repeat = r.budgets.repeat,
+             .received = r.received,
+             .deadline = r.budgets.deadline};
+  const Nanos read_timeout = r.budgets.read_timeout, timeout = std::min(r.budgets.timeout, read_timeout);
+  if (stream) {
+    arrival.head_within = timeout;
+    arrival.idle_within = read_timeout;
+  } else if (timeout != Nanos::max()) {
+    arrival.deadline = std::min(arrival.deadline, after(r.received, timeout));
+  }
+  return std::nullopt;
+}
+
+}  // namespace headgate::gateway

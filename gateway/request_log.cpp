@@ -1,0 +1,53 @@
+#include "gateway/request_log.hpp"
+
+namespace headgate::gateway {
+
+namespace {
+bool of_no_route(Operation operation) {
+  return operation != Operation::chat && operation != Operation::completions && operation != Operation::embeddings;
+}
+}  // namespace
+
+void record_request(Exchange& x) {
+  RequestState& r = x.request;
+  const Time now = x.shard.now();
+  ShardCounters& counters = x.shard.counters;
+  RouteCounters& route = r.route != nullptr ? counters.route(r.route->id) : counters.without_route();
+  route.requests[static_cast<std::size_t>(r.ending)].add();
+  route.input_tokens.add(r.input_tokens);
+  route.cached_tokens.add(r.cached_tokens);
+  route.output_tokens.add(r.output_tokens);
+  const Nanos queued = r.arrived == Time() ? Nanos(0) : (r.dispatched == Time() ? now : r.dispatched) - r.arrived;
+  if (r.arrived != Time()) {
+    route.queue_wait.observe(queued);
+    route.total.observe(now - r.received);
+  }
+  if (r.content_at != Time()) route.ttft.observe(r.content_at - r.received);
+  const bool counted = r.input_tokens + r.output_tokens > 0;
+  if (counted && !r.usage_reported) counters.usage_estimated.add();
+  if (x.shard.shared.access_log.off() || (of_no_route(r.operation) && r.ending == Ending::ok)) return;
+  AccessEntry entry;
+  entry.at = std::chrono::system_clock::now();
+  entry.request_id = r.request_id;
+  entry.key_name = r.caller.identity.name();
+  entry.method = x.head.method;
+  entry.path = x.head.target;
+  entry.route = r.route != nullptr ? std::string_view(r.route->name) : std::string_view();
+  entry.stream = r.skim.stream;
+  entry.status = r.status;
+  entry.bytes = r.bytes_out;
+  entry.input_tokens = r.input_tokens;
+  entry.output_tokens = r.output_tokens;
+  entry.cached_tokens = r.cached_tokens;
+  entry.estimated = counted && !r.usage_reported;
+  entry.queued = queued;
+  if (r.content_at != Time()) entry.ttft = r.content_at - r.received;
+  entry.total = now - r.received;
+  entry.backend = r.target ? std::string_view(r.target->name) : std::string_view();
+  entry.attempts = r.attempts;
+  entry.outcome = r.ending;
+  entry.cause = r.cause;
+  x.shard.lines.append(entry);
+}
+
+}  // namespace headgate::gateway

@@ -1,0 +1,241 @@
+#include "gateway/server.hpp"
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <system_error>
+
+#include "config/address.hpp"
+#include "config/load.hpp"
+#include "gateway/metric_list.hpp"
+#include "gateway/state.hpp"
+
+namespace headgate::gateway {
+
+namespace asio = backends::asio;
+
+namespace {
+
+constexpr Nanos cut_grace = std::chrono::seconds(5);  // after cutting: what has not ended by then is left behind
+
+using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
+
+double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+// The first socket of a port is bound without SO_REUSEPORT, so that a taken port fails; the others join it.
+Shard::Acceptor bind_acceptor(asio::io_context& io, const asio::ip::tcp::endpoint& at, bool first, const std::string& text) {
+  Shard::Acceptor acceptor(io.get_executor());
+  backends::ErrorCode failed;
+  acceptor.open(at.protocol(), failed);
+  if (!failed) acceptor.set_option(asio::socket_base::reuse_address(true), failed);
+  if (!failed && !first) acceptor.set_option(ReusePort(true), failed);
+  if (!failed) acceptor.bind(at, failed);
+  if (!failed && first) acceptor.set_option(ReusePort(true), failed);
+  if (!failed) acceptor.listen(4096, failed);
+  if (failed) throw std::system_error(failed.value(), std::system_category(), "cannot listen on " + text);
+  return acceptor;
+}
+
+}  // namespace
+
+Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> catalog, config::IdBook ids)
+    : options_(std::move(options)),
+      started_unix_s_(unix_now()),
+      ids_(std::move(ids)),
+      catalog_(catalog),
+      host_(*catalog),
+      access_log_(catalog->options.log.access),
+      bodies_(catalog->options.limits.bodies->count),
+      tick_(wheel_, [this] { host_.tick(); }),
+      drain_end_(wheel_, [this] { cut(); }),
+      give_up_(wheel_, [this] { give_up(); }),
+      prober_(io_, catalog->options.seed, [this](policies::EndpointId endpoint, bool ok) { host_.probed(endpoint, ok); }),
+      signals_(io_, SIGTERM, SIGINT, SIGHUP) {
+  names_.learn(*catalog);
+  const Shared shared{host_, access_log_, bodies_, draining_, [this] { return ready(); }};
+  for (std::uint32_t n = 0; n < catalog->options.workers; ++n) {
+    shards_.push_back(std::make_unique<Shard>(static_cast<std::uint16_t>(n), shared, catalog));
+  }
+  std::vector<OrderPort*> ports;
+  for (const auto& shard : shards_) ports.push_back(shard.get());
+  host_.connect(std::move(ports), [this](Time at) { asio::post(io_, [this, at] { tick_.set(std::min(at, tick_.at())); }); });
+  listen_data();
+  AdminHooks hooks{.metrics = [this] { return metrics(); },
+                   .state = [this] { return state(); },
+                   .reload = [this] { return reload(); },
+                   .drain = [this] { drain(); },
+                   .ready = [this] { return ready(); }};
+  const AdminSettings settings{.listen = catalog->options.listen.admin, .token = catalog->options.admin.token};
+  admin_ = std::make_unique<AdminServer>(io_, settings, std::move(hooks));
+}
+
+Server::~Server() = default;
+
+void Server::listen_data() {
+  const std::string& text = catalog()->options.listen.data;
+  const config::HostPort at = *config::parse_listen(text).value;
+  asio::ip::tcp::endpoint endpoint(asio::ip::make_address(at.host), at.port);
+  bool first = true;
+  for (const auto& shard : shards_) {
+    Shard::Acceptor acceptor = bind_acceptor(shard->io, endpoint, first, text);
+    endpoint = acceptor.local_endpoint();  // a port given as 0 is known now
+    shard->listen(std::move(acceptor));
+    first = false;
+  }
+  spdlog::info("serving on {}:{}", endpoint.address().to_string(), endpoint.port());
+}
+
+int Server::run() {
+  admin_->start();
+  prober_.set_targets(catalog()->probes);
+  start_shards();
+  wait_for_signal();
+  spdlog::info("admin on port {}; {} worker(s), configuration version {}", admin_->port(), shards_.size(), catalog()->version);
+  io_.run();
+  for (std::thread& thread : threads_) thread.join();
+  std::uint64_t cut = 0;
+  for (const auto& shard : shards_) cut += shard->cut_at_stop;
+  if (cut > 0) spdlog::warn("drained with {} request(s) cut", cut);
+  return cut > 0 ? 3 : 0;
+}
+
+void Server::start_shards() {
+  shards_running_ = shards_.size();
+  for (const auto& shard : shards_) {
+    threads_.emplace_back([this, &shard] {
+      shard->run();
+      asio::post(io_, [this] { shard_ended(); });
+    });
+  }
+}
+
+void Server::wait_for_signal() {
+  signals_.async_wait([this](const backends::ErrorCode& stopped, int number) {
+    if (stopped) return;
+    on_signal(number);
+    wait_for_signal();
+  });
+}
+
+void Server::on_signal(int number) {
+  if (number == SIGHUP) {
+    reload();
+  } else if (draining_) {
+    spdlog::warn("second signal: ending now");
+    ::_exit(3);
+  } else {
+    drain();
+  }
+}
+
+void Server::drain() {
+  if (draining_.exchange(true)) return;
+  const Nanos grace = catalog()->options.drain;
+  spdlog::info("draining for up to {} s", std::chrono::duration<double>(grace).count());
+  for (const auto& shard : shards_) shard->stop_listening();
+  drain_end_.set(after(std::chrono::steady_clock::now(), grace));
+}
+
+void Server::cut() {
+  for (const auto& shard : shards_) shard->cut_all();
+  give_up_.set(std::chrono::steady_clock::now() + cut_grace);
+}
+
+void Server::give_up() {
+  spdlog::error("requests did not end after being cut: leaving them");
+  ::_exit(3);
+}
+
+void Server::shard_ended() {
+  if (--shards_running_ > 0) return;
+  backends::ErrorCode ignored;
+  signals_.cancel(ignored);
+  admin_->stop();
+  prober_.stop();
+  tick_.cancel();
+  drain_end_.cancel();
+  give_up_.cancel();
+  wheel_.stop();
+}
+
+bool Server::ready() { return !draining_ && host_.any_servable(*catalog()); }
+
+ReloadReport Server::reload() {
+  ReloadReport report;
+  config::Loaded loaded = config::load_file(options_.config);
+  for (const config::Problem& problem : loaded.problems) report.problems.push_back(config::to_text(problem, options_.config));
+  std::shared_ptr<const config::Catalog> next;
+  if (loaded.options) {
+    try {
+      next = config::make_catalog(std::move(*loaded.options), ids_, catalog()->version + 1);
+    } catch (const std::length_error& full) {
+      report.problems.emplace_back(full.what());
+    }
+  }
+  report.version = catalog()->version;
+  if (next) {
+    const std::string trouble = access_log_.reopen(next->options.log.access);
+    if (!trouble.empty()) report.problems.push_back(trouble);
+    if (!trouble.empty()) next = nullptr;
+  }
+  if (!next) {
+    ++reloads_failed_;
+    last_problem_ = report.problems.empty() ? "" : report.problems.front();
+    for (const std::string& problem : report.problems) spdlog::error("reload refused: {}", problem);
+    return report;
+  }
+  const config::Options &before = catalog()->options, &now = next->options;
+  if (before.workers != now.workers || before.listen.data != now.listen.data || before.listen.admin != now.listen.admin) {
+    spdlog::warn("workers and listen addresses change only at a restart");
+  }
+  names_.learn(*next);
+  bodies_.bytes_max(now.limits.bodies->count);
+  host_.replan(*next);
+  for (const auto& shard : shards_) shard->use(next);
+  admin_->set_token(now.admin.token);
+  prober_.set_targets(next->probes);
+  spdlog::set_level(spdlog::level::from_str(now.log.level));
+  catalog_ = next;
+  ++reloads_ok_;
+  report.ok = true;
+  report.version = next->version;
+  spdlog::info("configuration version {} is in use", next->version);
+  return report;
+}
+
+std::string Server::metrics() {
+  policies::Snapshot snapshot;
+  host_.snapshot(snapshot);
+  const auto sum = std::make_unique<ShardCounters>();
+  for (const auto& shard : shards_) sum->add(shard->counters);
+  return render_metrics({.snapshot = snapshot,
+                         .counters = *sum,
+                         .names = names_,
+                         .config_version = catalog()->version,
+                         .reloads_ok = reloads_ok_,
+                         .reloads_failed = reloads_failed_,
+                         .access_log_dropped = access_log_.dropped(),
+                         .body_bytes_held = bodies_.held(),
+                         .draining = draining_,
+                         .process_start_time_s = started_unix_s_,
+                         .build_version = options_.version});
+}
+
+std::string Server::state() {
+  policies::Snapshot snapshot;
+  host_.snapshot(snapshot);
+  const Time now = std::chrono::steady_clock::now();
+  const auto current = catalog();
+  return render_state({.snapshot = snapshot,
+                       .catalog = *current,
+                       .names = names_,
+                       .now = now,
+                       .uptime = now - started_,
+                       .draining = draining_,
+                       .reloads_failed = reloads_failed_,
+                       .last_problem = last_problem_});
+}
+
+}  // namespace headgate::gateway

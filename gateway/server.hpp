@@ -1,0 +1,66 @@
+// The composition root of a serving process: shards on threads of their own, and on the calling thread everything that
+// is not on a request's way (admin listener, probes, the Dispatcher's clock, signals, reload, drain).
+#pragma once
+
+#include <atomic>
+#include <boost/asio/signal_set.hpp>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "config/catalog.hpp"
+#include "gateway/admin.hpp"
+#include "gateway/name_book.hpp"
+#include "gateway/prober.hpp"
+#include "gateway/serve.hpp"
+#include "gateway/shard.hpp"
+
+namespace headgate::gateway {
+
+class Server {
+ public:
+  // `ids` made the catalog. Binds both listeners; throws std::system_error that names the address.
+  Server(ServeOptions options, std::shared_ptr<const config::Catalog> catalog, config::IdBook ids);
+  ~Server();
+  int run();
+
+ private:
+  void listen_data();
+  void start_shards();
+  void wait_for_signal();
+  void on_signal(int number);
+  ReloadReport reload();
+  void drain();
+  void cut();
+  [[noreturn]] void give_up();
+  void shard_ended();
+  bool ready();
+  std::string metrics();
+  std::string state();
+  std::shared_ptr<const config::Catalog> catalog() const { return catalog_.load(); }
+
+  const ServeOptions options_;
+  const Time started_ = std::chrono::steady_clock::now();
+  const double started_unix_s_;
+  config::IdBook ids_;
+  std::atomic<std::shared_ptr<const config::Catalog>> catalog_;
+  backends::asio::io_context io_{1};
+  backends::Wheel wheel_{io_};
+  DispatchHost host_;
+  AccessLog access_log_;
+  BodyMemory bodies_;
+  std::atomic<bool> draining_{false};
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::vector<std::thread> threads_;
+  std::size_t shards_running_ = 0;
+  NameBook names_;
+  backends::Alarm tick_, drain_end_, give_up_;
+  Prober prober_;
+  std::unique_ptr<AdminServer> admin_;
+  boost::asio::signal_set signals_;
+  std::uint64_t reloads_ok_ = 0, reloads_failed_ = 0;
+  std::string last_problem_;
+};
+
+}  // namespace headgate::gateway

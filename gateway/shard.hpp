@@ -1,0 +1,89 @@
+// One worker thread and everything that belongs to it: io_context, listener, callers, upstream connections, buffers,
+// deadlines, counters, log lines. A connection never changes shard; other threads only post().
+#pragma once
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "backends/io/wheel.hpp"
+#include "backends/upstream_pool.hpp"
+#include "backends/wire/json_skim.hpp"
+#include "config/catalog.hpp"
+#include "gateway/access_log.hpp"
+#include "gateway/body_memory.hpp"
+#include "gateway/dispatch_host.hpp"
+#include "gateway/keys.hpp"
+#include "gateway/metric_list.hpp"
+#include "policies/base/random.hpp"
+
+namespace headgate::gateway {
+
+struct Exchange;
+
+// What the shards share.
+struct Shared {
+  DispatchHost& host;
+  AccessLog& access_log;
+  BodyMemory& bodies;
+  std::atomic<bool>& draining;
+  std::function<bool()> ready;
+};
+
+class Shard final : public OrderPort {
+ public:
+  using Acceptor = backends::asio::basic_socket_acceptor<backends::asio::ip::tcp, backends::Executor>;
+
+  Shard(std::uint16_t number, Shared shared, std::shared_ptr<const config::Catalog> catalog);
+  ~Shard();
+
+  // Before run(): a bound, listening socket.
+  void listen(Acceptor acceptor);
+  void run();  // until the last connection is gone after stop_listening()
+
+  // Any thread.
+  void post(Delivery delivery) override;
+  void use(std::shared_ptr<const config::Catalog> catalog);
+  void stop_listening();  // no new connections; idle ones are closed, the others after their answer
+  void cut_all();         // what still runs ends now: one error event for streams, 503 for the rest
+
+  // The shard's own thread.
+  Time now() const { return std::chrono::steady_clock::now(); }
+  std::uint32_t enroll(Exchange& exchange);
+  void leave(std::uint32_t slot);
+  const std::shared_ptr<const config::Catalog>& catalog() const { return catalog_; }
+  std::uint64_t next_id_bits() { return draw(id_seed_, number, ++ids_made_); }
+  bool draining() const { return shared.draining.load(std::memory_order_relaxed); }
+
+  const std::uint16_t number;
+  Shared shared;
+  backends::asio::io_context io{1};
+  backends::Wheel wheel{io};
+  backends::BufferPool buffers;
+  backends::UpstreamPool upstream;
+  ShardCounters counters;
+  KeyRing keys;
+  AccessLines lines;
+  wire::Skimmer skimmer;
+  std::uint64_t cut_at_stop = 0;  // requests ended by cut_all(); read after run()
+
+ private:
+  void accept();
+  void accepted(backends::Socket socket);
+  void deliver(Delivery delivery);
+  void flush_lines();
+  void close_if_empty();
+
+  std::shared_ptr<const config::Catalog> catalog_;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::vector<Exchange*> slots_;
+  std::vector<std::uint32_t> free_slots_;
+  std::uint32_t connections_ = 0;
+  backends::Alarm flusher_, accept_again_;
+  bool stopping_ = false;
+  std::uint64_t id_seed_, ids_made_ = 0;  // request ids: unlike those of other shards and earlier processes
+};
+
+}  // namespace headgate::gateway
