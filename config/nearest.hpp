@@ -1,5 +1,5 @@
 // The name most like a mistyped one: fewest single-character edits (insert, delete, replace, swap of neighbours; the
-// optimal string alignment distance), letter case counting half an edit. Nothing when the best one is more than a third
+// optimal string alignment distance), letter case aside. Nothing when the best one is more than a third
 // of the longer name away. Names over 64 characters are not compared.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace headgate::config {
 
-std::size_t edit_distance_halves(std::string_view a, std::string_view b);  // in half edits
+std::size_t edit_distance(std::string_view a, std::string_view b);
 
 std::optional<std::string> nearest(std::string_view name, std::span<const std::string> known);
 

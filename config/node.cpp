@@ -47,9 +47,13 @@ const Node* Node::find(std::string_view name) const {
   return found == members.end() ? nullptr : &found->value;
 }
 
+std::string member_path(const std::string& path, std::string_view name) {
+  return path + (plain_name(name) ? "." + std::string(name) : "[" + in_quotes(name) + "]");
+}
+
 Place Place::member(std::string_view name) const {
   Place out;
-  out.path = path + (plain_name(name) ? "." + std::string(name) : "[" + in_quotes(name) + "]");
+  out.path = member_path(path, name);
   out.node = node == nullptr ? nullptr : node->find(name);
   out.line = out.node == nullptr ? line : out.node->line;
   return out;

@@ -39,6 +39,8 @@ struct Member {
 std::string shown(const Node& node);
 std::string in_quotes(std::string_view text);  // as a JSON string, shortened
 
+std::string member_path(const std::string& path, std::string_view name);  // $.a.b, or $["a name"] where needed
+
 struct Place {
   const Node* node = nullptr;  // null: not written in the file
   std::string path = "$";

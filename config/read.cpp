@@ -42,8 +42,8 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 std::string shown_number(double value) {
-  char buffer[32];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  char buffer[64];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed);
   return error == std::errc{} ? std::string(buffer, end) : "?";
 }
 
@@ -79,7 +79,7 @@ bool Reader::is_count(const Place& at, std::size_t count, std::size_t low, std::
 void Reader::unknown_members(const Place& at, const std::vector<std::string>& names) {
   for (const Member& member : at.node->members) {
     if (std::find(names.begin(), names.end(), member.name) != names.end()) continue;
-    problems_.add(member.line, at.member(member.name).path, "unknown field" + suggestion(member.name, names));
+    problems_.add(member.line, member_path(at.path, member.name), "unknown field" + suggestion(member.name, names));
   }
 }
 

@@ -1,4 +1,5 @@
 // The SAX reader over a line-counting iterator behind read_tree().
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -53,11 +54,7 @@ std::string syntax_message(std::string text) {
   if (const auto column = text.find("column "); text.rfind("parse error at line ", 0) == 0) {
     if (const auto colon = text.find(": ", column); colon != std::string::npos) text.erase(0, colon + 2);
   }
-  if (const auto last_read = text.find("; last read: '"); last_read != std::string::npos) {
-    const auto expected = text.rfind("'; expected ");
-    const bool keeps = expected != std::string::npos && expected > last_read;
-    text = text.substr(0, last_read) + (keeps ? text.substr(expected + 1) : "");
-  }
+  text.resize(std::min(text.size(), text.find("; last read: '")));
   return text.rfind("syntax error", 0) == 0 ? text : "syntax error: " + text;
 }
 

@@ -97,6 +97,7 @@ std::string default_words(const F& field, const Owner& defaults) {
     return "";
   } else {
     if (is_unset(value)) return "none";
+    if constexpr (std::is_same_v<Member, double>) return "`" + shown_number(value) + "`";
     return "`" + json_of(value, field.rule).dump() + "`";
   }
 }

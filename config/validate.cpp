@@ -161,8 +161,8 @@ class Validator {
     const Place digest = at.member("sha256"), plain = at.member("key");
     if (digest.faulty() || plain.faulty()) return;
     if (digest.written() == plain.written()) {
-      add(at, std::string("has ") + (plain.written() ? "both" : "neither") +
-                  " \"sha256\" and \"key\", must have one of them");
+      add(at, plain.written() ? "has both \"sha256\" and \"key\", must have one of them"
+                              : "has neither \"sha256\" nor \"key\", must have one of them");
       return;
     }
     const auto hash = plain.written() ? digest_of(key.key.reveal()) : digest_from_hex(key.sha256);
