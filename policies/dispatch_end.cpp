@@ -152,6 +152,7 @@ void Dispatcher::State::try_again(Time now, std::uint32_t slot, Orders& orders) 
   request_alarms.clear(slot);
   --waiting;
   record.stage = Stage::free;
+  if (now >= record.head_by) return answer_expired(now, slot, orders);  // woken late
   if (!has_untried(record)) record.tried_n = 0;
   if (start_somewhere(now, slot, orders)) return;
   if (hopeful(record)) {

@@ -69,7 +69,7 @@ void Dispatcher::State::count_standings() {
 }
 
 void Dispatcher::State::replan(Time now, Plan plan, Orders& orders) {
-  advance(now, orders);
+  clock = now;  // what is due waits for the new plan: nothing is started under the old one any more
   std::vector<std::uint32_t> queued, delayed;
   for (std::uint32_t slot = 0; slot < records.slots(); ++slot) {
     if (records[slot].stage == Stage::waiting) queued.push_back(slot);
@@ -92,6 +92,10 @@ void Dispatcher::State::replan(Time now, Plan plan, Orders& orders) {
       answer(slot, {.code = Code::model_not_found}, orders);
       continue;
     }
+    if (now >= record.wait_by) {
+      answer_expired(now, slot, orders);
+      continue;
+    }
     if (record.tried_n > 0 && !has_untried(record)) record.tried_n = 0;
     if (start_somewhere(now, slot, orders)) continue;
     record.stage = Stage::waiting;
@@ -101,6 +105,7 @@ void Dispatcher::State::replan(Time now, Plan plan, Orders& orders) {
     link_allowed(now, slot, false);
     reconsider(now, slot, orders);
   }
+  advance(now, orders);  // who has waited longer than the new limits allow
 }
 
 }  // namespace headgate::policies
