@@ -9,7 +9,7 @@ nlohmann::json pool_of(const nlohmann::json& backends) {
   nlohmann::json pool;
   pool["model"] = "m";
   pool["api_key"] = "K1";
-  pool["balance"] = "least_in_flight";
+  pool["balance"] = "round_robin";
   pool["backends"] = backends;
   return pool;
 }

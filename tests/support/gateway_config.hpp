@@ -4,7 +4,7 @@
 //   auto config = basic_config({&u1, &u2});
 //   config["routes"]["m"]["retry"]["attempts_max"] = 2;
 //
-// Balance is least_in_flight: among idle upstreams the first one written is chosen.
+// Balance is round_robin, so that the first request goes to u1. Where every request must try u1 first: chain_config.
 #pragma once
 
 #include <cstdint>
