@@ -46,7 +46,7 @@ bool Attempt::room_for(std::size_t bytes_max) {
   backends::Buffer& in = link->in();
   if (in.room() > 0 || link->reading()) return true;
   if (in.size() >= bytes_max) return false;
-  in.reserve(std::min(in.size() + 1, bytes_max));
+  link->reserve(std::min(in.size() + 1, bytes_max));
   return true;
 }
 

@@ -47,7 +47,7 @@ void reread_head(Exchange& x) {
 void make_room(Exchange& x, std::size_t wanted) {
   backends::Buffer& in = x.caller->in();
   const char* before = in.data();
-  if (wanted + watch_room > in.size()) in.reserve(wanted + watch_room - in.size());
+  if (wanted + watch_room > in.size()) x.caller->reserve(wanted + watch_room - in.size());
   if (in.data() != before) reread_head(x);
 }
 
@@ -81,7 +81,7 @@ backends::Task<bool> read_head(Exchange& x) {
       }
       co_return false;
     }
-    if (begun && in.room() == 0 && !x.caller->reading()) in.reserve(in.size());
+    if (begun && in.room() == 0) x.caller->reserve(in.size());
     co_await x.pause(until);
   }
 }
@@ -143,7 +143,7 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
       x.close_after = true;
       co_return RefusalAnswer{.refusal = Refusal::body_timeout, .value = (now - began) / std::chrono::milliseconds(1)};
     }
-    if (x.head.framing == wire::Framing::chunked && !x.caller->reading() && in.room() < watch_room) {
+    if (x.head.framing == wire::Framing::chunked && in.room() < watch_room) {
       if (!x.body_hold.grow_to(x.body.size() + body_step)) {
         co_return RefusalAnswer{.refusal = Refusal::memory, .value = body_step, .limit = static_cast<std::int64_t>(x.shard.shared.bodies.left())};
       }
@@ -169,13 +169,10 @@ backends::Task<> leave_body(Exchange& x) {
   while (!x.body.done() && !x.body.bad() && !x.abandoned() && x.shard.now() < until && x.caller->bytes_read() - first < unread_taken_max) {
     x.body.pull(in);
     if (x.body.done()) break;
-    if (!x.caller->reading()) {
-      if (keep) {
-        if (in.room() == 0) in.reserve(in.size());
-      } else {
-        in.clear();
-        x.body.start(wire::Framing::until_close, 0, 0);
-      }
+    if (keep && in.room() == 0) x.caller->reserve(in.size());
+    if (!keep) {
+      in.consume(in.size());
+      x.body.start(wire::Framing::until_close, 0, 0);
     }
     co_await x.pause(until);
   }

@@ -118,8 +118,8 @@ backends::Task<bool> pass_through(Attempt& a) {
 
 backends::Task<bool> relay_unary(Attempt& a) {
   Time idle_until = after(a.x.shard.now(), a.start.idle);
-  if (a.head.framing == wire::Framing::length && a.head.content_length <= commit_at && !a.body.done() && !a.link->reading()) {
-    a.link->in().reserve(static_cast<std::size_t>(a.head.content_length) - a.body.size());
+  if (a.head.framing == wire::Framing::length && a.head.content_length <= commit_at && !a.body.done()) {
+    a.link->reserve(static_cast<std::size_t>(a.head.content_length) - a.body.size());
   }
   std::uint64_t seen = a.link->bytes_read();
   while (!a.body_done()) {

@@ -64,10 +64,7 @@ class Buffer {
   }
 
   void commit(std::size_t n) { end_ += n; }
-  void consume(std::size_t n) {
-    begin_ += n;
-    if (begin_ == end_) begin_ = end_ = 0;
-  }
+  void consume(std::size_t n) { begin_ += n; }
   // Drop the bytes [from, to), counted from begin; later ones move down.
   void erase(std::size_t from, std::size_t to) {
     std::memmove(data() + from, data() + to, size() - to);

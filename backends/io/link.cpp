@@ -54,9 +54,13 @@ void Link::settle() {
 
 void Link::arm() {
   if (reading_ || ended_ || connecting_) return;
-  if (in_.empty()) in_.reserve(read_room_min);
+  if (in_.empty()) {
+    in_.clear();
+    in_.reserve(read_room_min);
+  }
   if (in_.room() == 0) return;
   reading_ = true;
+  armed_at_ = in_.tail();
   socket_.async_read_some(asio::buffer(in_.tail(), in_.room()), [this](const ErrorCode& failed, std::size_t n) {
     reading_ = false;
     if (retired_) return settle();
@@ -64,11 +68,29 @@ void Link::arm() {
       ended_ = true;
       clean_end_ = failed == asio::error::eof;
     } else {
-      in_.commit(n);
-      bytes_read_ += n;
+      take_in(n);
     }
+    parked_.release();
     settle();
   });
+}
+
+void Link::take_in(std::size_t n) {
+  if (in_.room() < n) in_.reserve(n);
+  if (armed_at_ != in_.tail()) std::memmove(in_.tail(), armed_at_, n);
+  in_.commit(n);
+  bytes_read_ += n;
+}
+
+void Link::reserve(std::size_t n) {
+  if (in_.room() >= n) return;
+  if (!reading_) return in_.reserve(n);
+  Buffer bigger(pool_);
+  bigger.reserve(in_.size() + n);
+  std::memcpy(bigger.tail(), in_.data(), in_.size());
+  bigger.commit(in_.size());
+  if (parked_.capacity() == 0) parked_ = std::move(in_);
+  in_ = std::move(bigger);
 }
 
 std::size_t Link::write_some(std::span<const asio::const_buffer> pieces) {

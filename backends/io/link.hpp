@@ -30,9 +30,11 @@ class Link {
   // Who is woken; null: nobody (an idle connection in its pool).
   void owner(Waker* waker) { waker_ = waker; }
 
-  // Reading. arm() starts a read into in() if none is pending; the buffer must not be moved while reading().
+  // Reading. arm() starts a read into in() if none is pending and there is room. Bytes may be consumed or erased while
+  // it is pending: what comes is put behind what is left. Room is made by reserve() here, not on the buffer.
   void arm();
   Buffer& in() { return in_; }
+  void reserve(std::size_t n);  // views into in() are then invalid
   bool reading() const { return reading_; }
   bool ended() const { return ended_; }    // the peer closed or reset, or close() was called
   bool clean_end() const { return clean_end_; }  // by FIN
@@ -55,13 +57,18 @@ class Link {
 
  private:
   friend struct RetireLink;
-  Link(Socket socket, BufferPool& pool) : socket_(std::move(socket)), in_(pool) {}
+  Link(Socket socket, BufferPool& pool) : socket_(std::move(socket)), pool_(pool), in_(pool), parked_(pool) {}
   ~Link() = default;
   bool pending() const { return reading_ || writing_ || connecting_; }
   void settle();  // after a completion: wake the owner, or free a retired link
 
+  void take_in(std::size_t n);  // n bytes arrived at armed_at_
+
   Socket socket_;
+  BufferPool& pool_;
   Buffer in_;
+  Buffer parked_;            // the block a pending read goes to, when in_ has grown out of it meanwhile
+  char* armed_at_ = nullptr;  // where the pending read goes
   Waker* waker_ = nullptr;
   std::uint64_t bytes_read_ = 0;
   bool reading_ = false, writing_ = false, connecting_ = false;
