@@ -18,7 +18,7 @@ std::string text(const char* format, T... values) {
 
 double seconds(Nanos time) { return std::chrono::duration<double>(time).count(); }
 
-std::string ms(double us) { return us < 9.95e3 ? text("%.1f ms", us / 1e3) : text("%.0f ms", us / 1e3); }
+std::string ms(double us) { return us < 99.95e3 ? text("%.1f ms", us / 1e3) : text("%.0f ms", us / 1e3); }
 
 unsigned long long count(const Tally& tally, Outcome outcome) {
   return tally.outcomes[static_cast<std::size_t>(outcome)];

@@ -1,0 +1,57 @@
+# Sourced by the scripts here: starts servers, remembers their pids, waits for them, and ends them when the script ends.
+# Each server's pid is in $work/NAME.pid, so that a server restarted by someone else is found too.
+
+fail() { echo "$(basename "$0"): $*" >&2; exit 1; }
+
+open_workspace() {  # makes $work, removed at the end; ends every server then
+  work=$(mktemp -d "${TMPDIR:-/tmp}/headgate.XXXXXX") || exit 1
+  trap 'end_servers; rm -rf "$work"' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+
+need_port() {  # need_port PORT..: says which one is taken
+  local port
+  for port in "$@"; do
+    if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then fail "port $port is taken; free it and try again"; fi
+  done
+}
+
+start_server() {  # start_server NAME COMMAND..: in the background; what it says is in $work/NAME.log
+  local name=$1
+  shift
+  "$@" >>"$work/$name.log" 2>&1 </dev/null &
+  echo $! >"$work/$name.pid"
+}
+
+pid_of() { cat "$work/$1.pid"; }
+
+await_ok() {  # await_ok NAME URL SECONDS: until the server answers 200; fails when it ends or takes longer
+  local name=$1 url=$2 end=$((SECONDS + $3))
+  until [ "$(curl -s -o /dev/null -m 1 -w '%{http_code}' "$url")" = 200 ]; do
+    kill -0 "$(pid_of "$name")" 2>/dev/null || { cat "$work/$name.log" >&2; fail "$name ended at its start"; }
+    [ "$SECONDS" -lt "$end" ] || { tail -n 5 "$work/$name.log" >&2; fail "$name was not ready within $3 s ($url)"; }
+    sleep 0.1
+  done
+}
+
+end_servers() {
+  local file pid
+  for file in "$work"/*.pid; do
+    [ -e "$file" ] && kill "$(cat "$file")" 2>/dev/null
+  done
+  for file in "$work"/*.pid; do  # at most 5 s each, then without asking
+    [ -e "$file" ] || continue
+    pid=$(cat "$file")
+    for _ in $(seq 50); do
+      kill -0 "$pid" 2>/dev/null || break
+      sleep 0.1
+    done
+    kill -9 "$pid" 2>/dev/null
+  done
+  wait 2>/dev/null
+}
+
+require() {  # require COMMAND PACKAGE
+  command -v "$1" >/dev/null || fail "$1 is missing; install the package $2"
+}

@@ -1,0 +1,106 @@
+#include "loadtest/trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace headgate::loadtest {
+namespace {
+
+using namespace std::chrono_literals;
+
+TraceResult read(const std::string& text, std::uint64_t limit = 0) {
+  std::istringstream in{text};
+  return read_trace(in, "t.csv", limit);
+}
+
+const std::string header = "TIMESTAMP,ContextTokens,GeneratedTokens";
+
+TEST(Trace, ReadsAzureLinesWithEitherLineEndAndNoneAtTheEnd) {
+  for (const std::string end : {"\r\n", "\n"}) {
+    const TraceResult trace = read(header + end + "2023-11-16 18:15:46.6805900,374,44" + end +
+                                   "2023-11-16 18:15:50.9951690,396,109" + end + "2023-11-16 18:16:00,91,16");
+    ASSERT_EQ(trace.problem, "");
+    ASSERT_EQ(trace.requests.size(), 3u);
+    EXPECT_EQ(trace.requests[0].at, 0ns);
+    EXPECT_EQ(trace.requests[1].at, 4'314'579'000ns);
+    EXPECT_EQ(trace.requests[2].at, 13'319'410'000ns);
+    EXPECT_EQ(trace.requests[1].input, 396u);
+    EXPECT_EQ(trace.requests[1].output, 109u);
+  }
+}
+
+TEST(Trace, KeepsHundredNanosecondsAcrossMidnightAndMonths) {
+  const TraceResult trace = read(header + "\n2024-02-28 23:59:59.9999999,1,1\n2024-03-01 00:00:00.0000001,1,1\n");
+  ASSERT_EQ(trace.problem, "");
+  EXPECT_EQ(trace.requests[1].at, 24h + 200ns);
+}
+
+TEST(Trace, ReadsJsonLines) {
+  const TraceResult trace = read("{\"at_ms\":5,\"input\":3,\"output\":4}\n{\"output\":1,\"at_ms\":7.5,\"input\":2}");
+  ASSERT_EQ(trace.problem, "");
+  ASSERT_EQ(trace.requests.size(), 2u);
+  EXPECT_EQ(trace.requests[1].at, 2500us);
+  EXPECT_EQ(trace.requests[1].input, 2u);
+}
+
+TEST(Trace, SortsByTimeAndStopsAtTheLimit) {
+  const std::string text = header + "\n2024-01-01 00:00:05,5,5\n2024-01-01 00:00:03,3,3\nrubbish\n";
+  const TraceResult trace = read(text, 2);
+  ASSERT_EQ(trace.problem, "");
+  ASSERT_EQ(trace.requests.size(), 2u);
+  EXPECT_EQ(trace.requests[0].input, 3u);
+  EXPECT_EQ(trace.requests[1].at, 2s);
+}
+
+struct BadLine {
+  std::string text, problem;
+};
+
+TEST(Trace, NamesFileLineAndFault) {
+  const std::string good = header + "\r\n2024-01-01 00:00:00.5,1,1\r\n";
+  const BadLine lines[] = {
+      {good + "2024-01-01 00:00:01.5,1\r\n", "t.csv:3: three fields separated by commas are wanted"},
+      {good + "2024-01-01 00:00:01.5,1,1,1\r\n", "t.csv:3: three fields separated by commas are wanted"},
+      {good + "\r\n", "t.csv:3: three fields separated by commas are wanted"},
+      {good + "2024-01-01 00:00:61.5,1,1\r\n", "t.csv:3: TIMESTAMP is \"2024-01-01 00:00:61.5\""},
+      {good + "2024-02-30 00:00:01.5,1,1\r\n", "t.csv:3: TIMESTAMP is \"2024-02-30 00:00:01.5\""},
+      {good + "2024-01-01 00:00:01.,1,1\r\n", "t.csv:3: TIMESTAMP is"},
+      {good + "2024-01-01 00:00:01.5,x,1\r\n", "t.csv:3: ContextTokens is \"x\""},
+      {good + "2024-01-01 00:00:01.5,0,1\r\n", "t.csv:3: ContextTokens is \"0\""},
+      {good + "2024-01-01 00:00:01.5,1,1000001", "t.csv:3: GeneratedTokens is \"1000001\""},
+      {good + "2024-01-01 00:00:01.5,1,-1", "t.csv:3: GeneratedTokens is \"-1\""},
+      {"time,a,b\n", "t.csv:1: neither the header"},
+      {"", "t.csv:1: no requests"},
+      {header + "\n", "t.csv:2: no requests"},
+      {"{\"at_ms\":0,\"input\":1,\"output\":1}\n{\"at_ms\":-1,\"input\":1,\"output\":1}\n", "t.csv:2: at_ms must be"},
+      {"{\"at_ms\":0,\"input\":1.5,\"output\":1}\n", "t.csv:1: input must be"},
+      {"{\"at_ms\":0,\"input\":1}\n", "t.csv:1: output must be"},
+      {"{\"at_ms\":0,\n", "t.csv:1: not a JSON object"},
+  };
+  for (const BadLine& line : lines) {
+    const TraceResult trace = read(line.text);
+    EXPECT_TRUE(trace.problem.starts_with(line.problem)) << line.text << " -> " << trace.problem;
+    EXPECT_TRUE(trace.requests.empty());
+  }
+}
+
+TEST(Trace, WritesWhatItReads) {
+  const std::vector<Planned> plan = {{0ns, 10, 20}, {1'234'567'800ns, 30, 40}, {25h + 100ns, 50, 60}};
+  std::ostringstream out;
+  write_azure_csv(out, plan);
+  EXPECT_EQ(out.str(),
+            "TIMESTAMP,ContextTokens,GeneratedTokens\r\n2026-01-01 00:00:00.0000000,10,20\r\n"
+            "2026-01-01 00:00:01.2345678,30,40\r\n2026-01-02 01:00:00.0000001,50,60");
+  const TraceResult back = read(out.str());
+  ASSERT_EQ(back.problem, "");
+  ASSERT_EQ(back.requests.size(), plan.size());
+  for (std::size_t k = 0; k < plan.size(); ++k) {
+    EXPECT_EQ(back.requests[k].at, plan[k].at);
+    EXPECT_EQ(back.requests[k].input, plan[k].input);
+    EXPECT_EQ(back.requests[k].output, plan[k].output);
+  }
+}
+
+}  // namespace
+}  // namespace headgate::loadtest
