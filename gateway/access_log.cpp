@@ -201,11 +201,11 @@ void AccessLog::write(const Batch& batch) {
   std::string_view rest = batch.text;
   while (!rest.empty()) {
     if (most == PIPE_BUF) {
-      pollfd room{fd_, POLLOUT, 0};
-      const int ready = ::poll(&room, 1, 100);
       const bool late = stopping_ && std::chrono::steady_clock::now() >= give_up_at_;
-      if (ready == 0 && !late) continue;
-      if (ready == 0) break;
+      pollfd room{fd_, POLLOUT, 0};
+      const int ready = ::poll(&room, 1, late ? 0 : 100);
+      if (ready == 0 && late) break;
+      if (ready == 0) continue;
     }
     const ssize_t written = ::write(fd_, rest.data(), std::min(rest.size(), most));
     if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;

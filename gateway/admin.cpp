@@ -18,6 +18,7 @@
 #include <list>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "backends/io/io.hpp"
@@ -119,11 +120,13 @@ struct AdminServer::Server : std::enable_shared_from_this<Server> {
   Server(asio::io_context& io, AdminSettings settings_, AdminHooks hooks_)
       : settings(std::move(settings_)), hooks(std::move(hooks_)), acceptor(io), pause(io) {
     const Tcp::endpoint at = endpoint_of(settings.listen);
-    acceptor.open(at.protocol());
-    acceptor.set_option(asio::socket_base::reuse_address(true));
-    if (at.protocol() == Tcp::v6()) acceptor.set_option(asio::ip::v6_only(true));
-    acceptor.bind(at);
-    acceptor.listen();
+    ErrorCode error;
+    acceptor.open(at.protocol(), error);
+    if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error && at.protocol() == Tcp::v6()) acceptor.set_option(asio::ip::v6_only(true), error);
+    if (!error) acceptor.bind(at, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    if (error) throw std::system_error(error, "admin listener " + settings.listen);
     port = acceptor.local_endpoint().port();
   }
 
