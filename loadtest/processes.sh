@@ -22,6 +22,7 @@ start_server() {  # start_server NAME COMMAND..: in the background; what it says
   shift
   "$@" >>"$work/$name.log" 2>&1 </dev/null &
   echo $! >"$work/$name.pid"
+  disown  # so that the shell says nothing when it is killed
 }
 
 pid_of() { cat "$work/$1.pid"; }
@@ -49,7 +50,6 @@ end_servers() {
     done
     kill -9 "$pid" 2>/dev/null
   done
-  wait 2>/dev/null
 }
 
 require() {  # require COMMAND PACKAGE

@@ -71,8 +71,10 @@ void add_timeline(Summary& summary, const RunResult& result) {
     if (happened.state == Happened::State::done) row["exit_code"] = happened.exit_code;
     events.push_back(row);
     if (!begun || result.events[k].kill.empty()) continue;
-    const KillAnalysis kill =
-        analyse_kill(result.events[k], happened, next_kill(result, k), result.records, result.names);
+    KillBounds bounds;
+    bounds.next_kill_of_it = next_kill(result, k);
+    bounds.slack += Nanos{static_cast<std::int64_t>(2e3 * result.tally.lag.max_us())};
+    const KillAnalysis kill = analyse_kill(result.events[k], happened, bounds, result.records, result.names);
     cut_by_kills += kill.cut + kill.cut_dirty;
     kills.push_back({{"backend", kill.backend},
                      {"at_s", rounded(seconds(kill.at))},
@@ -82,6 +84,7 @@ void add_timeline(Summary& summary, const RunResult& result) {
                      {"cut_wanted", result.events[k].streams_min},
                      {"finished_on_the_way", kill.finished_on_the_way},
                      {"begun_on_the_way", kill.begun_on_the_way},
+                     {"slack_ms", rounded(static_cast<double>(bounds.slack.count()) / 1e6)},
                      {"unexplained", kill.unexplained},
                      {"exact", kill.exact},
                      {"ttft_p99_before_ms", rounded(kill.ttft_p99_before_ms)},

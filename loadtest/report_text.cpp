@@ -79,8 +79,8 @@ std::string explain_kill(const Summary& kill, bool& pass) {
            backend.c_str(), kill.value("at_s", 0.0), number(kill, "sending"), cut);
   const auto finished = number(kill, "finished_on_the_way"), begun = number(kill, "begun_on_the_way");
   if (finished + begun > 0) {
-    lines +=
-        text("    within 250 ms of the kill %llu more had their first content and %llu finished\n", begun, finished);
+    lines += text("    within %.0f ms of the kill %llu more had their first content and %llu finished\n",
+                  kill.value("slack_ms", 0.0), begun, finished);
   }
   if (number(kill, "cut_dirty") > 0) {
     lines += text("    %llu more did not end in exactly one error event  <- must be 0\n", number(kill, "cut_dirty"));

@@ -111,19 +111,19 @@ bool reap(pid_t pid, int& exit_code) {
   return true;
 }
 
-KillAnalysis analyse_kill(const TimelineEvent& event, const Happened& happened, Nanos next_kill_of_it,
+KillAnalysis analyse_kill(const TimelineEvent& event, const Happened& happened, const KillBounds& bounds,
                           const std::vector<Record>& records, const Names& names) {
   KillAnalysis result;
   result.backend = event.kill;
   result.at = happened.begun;
   result.sending = happened.sending.size();
-  const Nanos arrived_by = std::max(happened.ended, happened.begun) + kill_slack;
+  const Nanos arrived_by = std::max(happened.ended, happened.begun) + bounds.slack;
   const std::unordered_set<std::uint64_t> sending(happened.sending.begin(), happened.sending.end());
   for (std::uint64_t id = 0; id < records.size(); ++id) {
     const Record& record = records[id];
     const bool is_cut = (record.outcome == Outcome::cut || record.outcome == Outcome::cut_dirty) &&
                         names[record.backend] == event.kill && record.ended >= happened.begun &&
-                        record.ended < next_kill_of_it;
+                        record.ended < bounds.next_kill_of_it;
     if (is_cut) {
       ++(record.outcome == Outcome::cut ? result.cut : result.cut_dirty);
       if (sending.contains(id)) continue;

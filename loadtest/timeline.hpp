@@ -39,7 +39,8 @@ pid_t spawn_shell(const std::string& command);
 bool reap(pid_t pid, int& exit_code);
 
 // What a kill did. Streams of the killed backend that were cut must be those it was sending; the two sets are taken
-// at different places, so bytes that were on their way within `slack` of the kill explain a difference.
+// at different places, so bytes that were on their way within `slack` of the kill explain a difference: 250 ms, and
+// twice what the generator was ever late itself, since a machine without time to spare delays the gateway alike.
 struct KillAnalysis {
   std::string backend;
   Nanos at{};
@@ -51,8 +52,11 @@ struct KillAnalysis {
   bool exact = false;                                    // nothing unexplained, nothing dirty
   double ttft_p99_before_ms = 0, ttft_p99_after_ms = 0;  // of requests intended in the 10 s before and after
 };
-inline constexpr Nanos kill_slack = std::chrono::milliseconds(250);
-KillAnalysis analyse_kill(const TimelineEvent& event, const Happened& happened, Nanos next_kill_of_it,
+struct KillBounds {
+  Nanos next_kill_of_it = Nanos::max();
+  Nanos slack = std::chrono::milliseconds(250);
+};
+KillAnalysis analyse_kill(const TimelineEvent& event, const Happened& happened, const KillBounds& bounds,
                           const std::vector<Record>& records, const Names& names);
 
 }  // namespace headgate::loadtest

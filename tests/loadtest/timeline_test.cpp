@@ -81,7 +81,7 @@ struct Kill : testing::Test {
     records.push_back(record);
     return records.size() - 1;
   }
-  KillAnalysis analyse() const { return analyse_kill(event, happened, Nanos::max(), records, names); }
+  KillAnalysis analyse() const { return analyse_kill(event, happened, {}, records, names); }
 
   TimelineEvent event;
   Happened happened;
