@@ -38,7 +38,8 @@ class StreamRelay {
   backends::Task<bool> send_ready();
   void take_comments_out();
   std::optional<End> trouble() const;
-  bool over() const { return done_ || a_.body_done(); }
+  // Nothing more is to come. A finish reason makes the answer whole even if the connection then breaks.
+  bool over() const { return done_ || a_.body_done() || (finish_ && a_.body_broken()); }
   Time wait_until() const;
   void count_tokens();
   bool whole() const { return done_ || finish_; }
@@ -54,7 +55,7 @@ class StreamRelay {
   bool usage_ = false;
   wire::TokenUsage tokens_;
   std::uint32_t content_events_ = 0;
-  Time waiting_since_{}, done_at_{};
+  Time waiting_since_{};
 };
 
 // Every whole event that has come: what it says decides whether and when it goes on.
@@ -84,7 +85,6 @@ void StreamRelay::look_at(const wire::EventFacts& facts, std::size_t size) {
   }
   if (facts.content) ++content_events_;
   finish_ = finish_ || facts.finish;
-  if (facts.done && !done_) done_at_ = x_.shard.now();
   done_ = done_ || facts.done;
   if (facts.error) {
     error_ = true;
