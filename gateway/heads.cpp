@@ -1,5 +1,6 @@
 #include "gateway/heads.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "gateway/conclude.hpp"
@@ -13,15 +14,21 @@ namespace {
 
 using wire::Name;
 
-// A Connection header that lists other headers to drop, not just close or keep-alive.
-std::string_view listed_by_connection(std::span<const wire::Field> fields) {
-  for (const wire::Field& field : fields) {
-    if (field.id == Name::connection && !wire::equals_ignoring_case(field.value, "close") &&
-        !wire::equals_ignoring_case(field.value, "keep-alive")) {
-      return field.value;
-    }
-  }
-  return {};
+// Connection headers may list others to drop, besides close and keep-alive.
+bool plain_connection(std::string_view value) {
+  return wire::equals_ignoring_case(value, "close") || wire::equals_ignoring_case(value, "keep-alive");
+}
+
+bool connection_lists_others(std::span<const wire::Field> fields) {
+  return std::any_of(fields.begin(), fields.end(), [](const wire::Field& field) {
+    return field.id == Name::connection && !plain_connection(field.value);
+  });
+}
+
+bool listed_by_connection(std::span<const wire::Field> fields, std::string_view name) {
+  return std::any_of(fields.begin(), fields.end(), [&](const wire::Field& field) {
+    return field.id == Name::connection && wire::lists_token(field.value, name);
+  });
 }
 
 bool hop_by_hop(Name name) {
@@ -48,10 +55,6 @@ bool stops_before_caller(Name name) {
   }
 }
 
-bool dropped(const wire::Field& field, bool by_name, std::string_view listed) {
-  return by_name || (!listed.empty() && wire::lists_token(listed, field.name));
-}
-
 // Whole seconds; a date or anything else is no advice.
 Nanos read_retry_after(std::string_view text) {
   std::uint32_t seconds = 0;
@@ -75,11 +78,12 @@ std::span<asio::const_buffer> write_request_pieces(Exchange& x, const config::Ta
   std::string& out = x.upstream_head;
   out.assign("POST ").append(x.head.target).append(" HTTP/1.1\r\nHost: ").append(target.authority).append("\r\n");
   if (!target.authorization.empty()) out.append("Authorization: ").append(target.authorization).append("\r\n");
-  const std::string_view listed = listed_by_connection(x.head.fields);
+  const bool lists = connection_lists_others(x.head.fields);
   const bool own_key = !target.authorization.empty();
   for (const wire::Field& field : x.head.fields) {
-    const bool stops = stops_before_backend(field.id, target.forward_client_auth && !own_key);
-    if (!dropped(field, stops, listed)) out.append(field.line);
+    const bool stops = stops_before_backend(field.id, target.forward_client_auth && !own_key) ||
+                       (lists && listed_by_connection(x.head.fields, field.name));
+    if (!stops) out.append(field.line);
   }
   out.append("x-request-id: ").append(x.request.request_id).append("\r\nContent-Length: ");
   append_number(out, x.splice.size(body));
@@ -95,7 +99,7 @@ std::span<asio::const_buffer> write_request_pieces(Exchange& x, const config::Ta
 AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head) {
   out.clear();
   AnswerLines facts;
-  const std::string_view listed = listed_by_connection(head.fields);
+  const bool lists = connection_lists_others(head.fields);
   for (const wire::Field& field : head.fields) {
     if (field.id == Name::content_type) {
       const std::string_view type = field.value.substr(0, field.value.find(';'));
@@ -108,8 +112,9 @@ AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head) 
     }
   }
   for (const wire::Field& field : head.fields) {
-    const bool cached = field.id == Name::cache_control && facts.event_stream;
-    if (!dropped(field, stops_before_caller(field.id) || cached, listed)) out.append(field.line);
+    const bool stops = stops_before_caller(field.id) || (field.id == Name::cache_control && facts.event_stream) ||
+                       (lists && listed_by_connection(head.fields, field.name));
+    if (!stops) out.append(field.line);
   }
   return facts;
 }

@@ -20,6 +20,9 @@ const config::LimitOptions& limits(const Exchange& x) { return x.shard.catalog()
 
 // Answers a connection that is not, or not yet, a request, and closes it.
 backends::Task<> reject(Exchange& x, RefusalAnswer no) {
+  x.head.fields = {};
+  const std::string id = request_id_for(x);
+  no.request_id = id;
   no.close = true;
   x.out.clear();
   append_refusal(x.out, no);

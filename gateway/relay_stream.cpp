@@ -38,8 +38,7 @@ class StreamRelay {
   backends::Task<bool> send_ready();
   void take_comments_out();
   std::optional<End> trouble() const;
-  // Nothing more is to come. A finish reason makes the answer whole even if the connection then breaks.
-  bool over() const { return done_ || a_.body_done() || (finish_ && a_.body_broken()); }
+  bool over() const;
   Time wait_until() const;
   void count_tokens();
   bool whole() const { return done_ || finish_; }
@@ -55,8 +54,15 @@ class StreamRelay {
   bool usage_ = false;
   wire::TokenUsage tokens_;
   std::uint32_t content_events_ = 0;
-  Time waiting_since_{};
+  Time heard_at_{}, done_at_{};
 };
+
+// Nothing more is to come. What is behind [DONE] is waited for briefly, so that the connection can be used again. A
+// finish reason makes the answer whole even if the connection then breaks.
+bool StreamRelay::over() const {
+  if (a_.body_done() || (whole() && a_.body_broken())) return true;
+  return done_ && (x_.abandoned() || x_.shard.now() >= after(done_at_, end_grace));
+}
 
 // Every whole event that has come: what it says decides whether and when it goes on.
 void StreamRelay::scan() {
@@ -85,6 +91,7 @@ void StreamRelay::look_at(const wire::EventFacts& facts, std::size_t size) {
   }
   if (facts.content) ++content_events_;
   finish_ = finish_ || facts.finish;
+  if (facts.done && !done_) done_at_ = x_.shard.now();
   done_ = done_ || facts.done;
   if (facts.error) {
     error_ = true;
@@ -181,12 +188,13 @@ std::optional<End> StreamRelay::trouble() const {
   if (a_.body_broken()) return a_.body.bad() ? End::malformed : End::truncated;
   const Time now = x_.shard.now();
   if (!committed_ && now >= a_.start.first_token_by) return End::first_token_late;
-  if (committed_ && now >= after(waiting_since_, a_.start.idle)) return End::stalled;
+  if (committed_ && now >= after(heard_at_, a_.start.idle)) return End::stalled;
   return std::nullopt;
 }
 
 Time StreamRelay::wait_until() const {
-  if (committed_) return std::min(after(waiting_since_, a_.start.idle), a_.start.end_by);
+  if (done_) return std::min(after(done_at_, end_grace), a_.start.end_by);
+  if (committed_) return std::min(after(heard_at_, a_.start.idle), a_.start.end_by);
   const Time until = std::min(a_.start.first_token_by, a_.start.end_by);
   return x_.request.head_sent ? until : std::min(until, after(a_.head_at, x_.request.route->head_hold));
 }
@@ -201,8 +209,7 @@ void StreamRelay::count_tokens() {
 
 backends::Task<bool> StreamRelay::run() {
   RequestState& r = x_.request;
-  waiting_since_ = x_.shard.now();
-  for (;;) {
+  for (bool news = true;;) {
     scan();
     add_missing_end();
     const bool commits = committed_ && r.content_at == Time();
@@ -222,16 +229,14 @@ backends::Task<bool> StreamRelay::run() {
       if (complete_ && !sent) x_.close_after = true;
     }
     if (complete_) break;
+    if (news) heard_at_ = x_.shard.now();  // silence counts only while we listen
     if (auto why = trouble()) co_return a_.end(*why);
     if (over()) co_return a_.end(End::truncated);
-    waiting_since_ = x_.shard.now();
     const std::uint64_t seen = a_.link->bytes_read();
     a_.room_for(ready_ + undecided_max + 1024);
     while (a_.link->bytes_read() == seen && !trouble() && !over() && wait_until() > x_.shard.now()) co_await a_.more(wait_until());
+    news = a_.link->bytes_read() != seen;
   }
-  // The backend's last bytes of framing, so that the connection can be used again.
-  const Time until = std::min(after(x_.shard.now(), end_grace), a_.start.end_by);
-  while (!a_.body_done() && !a_.body_broken() && !x_.abandoned() && x_.shard.now() < until) co_await a_.more(until);
   a_.give_back();
   co_return true;
 }

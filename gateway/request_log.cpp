@@ -3,13 +3,12 @@
 namespace headgate::gateway {
 
 namespace {
-bool of_no_route(Operation operation) {
-  return operation != Operation::chat && operation != Operation::completions && operation != Operation::embeddings;
-}
+bool lists_models(Operation operation) { return operation == Operation::models || operation == Operation::model; }
 }  // namespace
 
 void record_request(Exchange& x) {
   RequestState& r = x.request;
+  if (r.operation == Operation::healthz || r.operation == Operation::readyz) return;
   const Time now = x.shard.now();
   ShardCounters& counters = x.shard.counters;
   RouteCounters& route = r.route != nullptr ? counters.route(r.route->id) : counters.without_route();
@@ -25,7 +24,7 @@ void record_request(Exchange& x) {
   if (r.content_at != Time()) route.ttft.observe(r.content_at - r.received);
   const bool counted = r.input_tokens + r.output_tokens > 0;
   if (counted && !r.usage_reported) counters.usage_estimated.add();
-  if (x.shard.shared.access_log.off() || (of_no_route(r.operation) && r.ending == Ending::ok)) return;
+  if (x.shard.shared.access_log.off() || (lists_models(r.operation) && r.ending == Ending::ok)) return;
   AccessEntry entry;
   entry.at = std::chrono::system_clock::now();
   entry.request_id = r.request_id;
