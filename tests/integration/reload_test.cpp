@@ -1,0 +1,121 @@
+// New configurations under traffic: case RW-34.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "support/answers.hpp"
+#include "support/gateway_process.hpp"
+#include "support/steady_callers.hpp"
+
+namespace headgate::support {
+namespace {
+
+class Reload : public testing::Test {
+ protected:
+  static nlohmann::json config_of(std::vector<const ScriptedUpstream*> upstreams) {
+    auto config = basic_config(upstreams);
+    config["log"]["access"] = "off";
+    return config;
+  }
+  // The bytes of a configuration file with the running gateway's addresses.
+  std::string text_of(nlohmann::json config) const {
+    config["listen"]["data"] = "127.0.0.1:" + std::to_string(gateway_.port());
+    config["listen"]["admin"] = "127.0.0.1:" + std::to_string(gateway_.admin_port());
+    return config.dump(2);
+  }
+  void put(std::string_view text) const { gateway_.rewrite_config(text); }
+  double version() const { return gateway_.metric("headgate_config_version"); }
+  double reloads(const char* result) const { return gateway_.metric("headgate_reloads_total", {{"result", result}}); }
+
+  // Refused: by the request in words, then by the signal; each counts once and the version stays.
+  void expect_refused(const std::string& text, const std::vector<std::string>& named) {
+    const double before = version(), failed = reloads("failed"), ok = reloads("ok");
+    put(text);
+    const Reply reply = gateway_.admin_post("/admin/reload");
+    EXPECT_EQ(reply.status, 400) << reply.raw;
+    for (const std::string& name : named)
+      EXPECT_NE(reply.body.find(name), std::string::npos) << name << ": " << reply.body;
+    EXPECT_EQ(reloads("failed"), failed + 1);
+    gateway_.signal(SIGHUP);
+    EXPECT_TRUE(eventually(10s, [&] { return reloads("failed") == failed + 2; }));
+    const std::string reason = gateway_.state().at("reload").value("last_problem", "");
+    EXPECT_NE(reason.find(named.front()), std::string::npos) << reason;
+    EXPECT_EQ(version(), before);
+    EXPECT_EQ(reloads("ok"), ok);
+  }
+
+  ScriptedUpstream one_{good_answer()}, two_{good_answer()}, three_{good_answer()};
+  nlohmann::json original_ = config_of({&one_, &two_});
+  GatewayProcess gateway_{original_};
+};
+
+nlohmann::json with_u1_for_u3(nlohmann::json config, const ScriptedUpstream& three) {
+  config["pools"]["p"]["backends"].erase(0);
+  config["pools"]["p"]["backends"].push_back(backend_config("u3", three.port()));
+  return config;
+}
+
+// Stage: 50 requests a second throughout. In turn: (1) a file cut off half-way; (2) one well-formed but wrong (negative
+// weight, unknown policy, the same upstream twice); (3) the original; (4) written in two halves 300 ms apart, with U3
+// for U1, and a reload after each half: the first is refused, the second taken. No request of the run fails. (1) and
+// (2) count as one failed reload each time, the version stays, the reason names the field (for (1), the line). (3)
+// works without a restart. (4): within 2 s U3 has requests and U1 none; those that U1 has by then finish.
+TEST_F(Reload, RW34_ABadFileChangesNothingAndAGoodOneEverything) {
+  const Script good = good_answer(), late = good_answer({.delay = 2500ms});
+  one_.set_script([=](Exchange& x) { x.arrival().body.find("lengthy") == std::string::npos ? good(x) : late(x); });
+  SteadyCallers callers(gateway_.port(), 5, 100ms);
+  const Time start = now();
+  const std::string whole = text_of(original_);
+
+  expect_refused(whole.substr(0, whole.size() / 2), {":"});  // "FILE:line: ..."
+  auto wrong = original_;
+  wrong["pools"]["p"]["backends"][0]["weight"] = -1;
+  expect_refused(text_of(wrong), {"backends[0].weight"});
+  wrong = original_;
+  wrong["pools"]["p"]["balance"] = "best_one";
+  expect_refused(text_of(wrong), {"pools.p.balance"});
+  wrong = original_;
+  wrong["pools"]["p"]["backends"][1]["url"] = wrong["pools"]["p"]["backends"][0]["url"];
+  expect_refused(text_of(wrong), {"backends[1].url"});
+  EXPECT_EQ(version(), 1);
+  EXPECT_EQ(reloads("failed"), 8);
+
+  put(whole);
+  const Reply back = gateway_.admin_post("/admin/reload");
+  EXPECT_EQ(back.status, 200) << back.raw;
+  EXPECT_EQ(reloads("ok"), 1);
+  EXPECT_EQ(version(), 2);
+
+  std::vector<RawClient> lengthy;  // until one of them is at U1
+  const auto at_one = [&] {
+    for (const Arrival& arrival : one_.arrivals())
+      if (arrival.body.find("lengthy") != std::string::npos) return true;
+    return false;
+  };
+  while (!at_one() && lengthy.size() < 20) {
+    lengthy.emplace_back(gateway_.port()).send(chat_request(chat_body(false, "m", R"(,"user":"lengthy")")));
+    eventually(100ms, at_one);
+  }
+  ASSERT_TRUE(at_one());
+  const std::string next = text_of(with_u1_for_u3(original_, three_));
+  put(next.substr(0, next.size() / 2));
+  EXPECT_EQ(gateway_.admin_post("/admin/reload").status, 400);
+  std::this_thread::sleep_for(300ms);  // the pause is the stage
+  put(next);
+  const Time second_half = now();
+  gateway_.signal(SIGHUP);
+  EXPECT_TRUE(three_.await_arrivals(1, scaled(2s)));
+  EXPECT_EQ(reloads("ok"), 2);
+  EXPECT_EQ(reloads("failed"), 9);
+  std::this_thread::sleep_until(second_half + scaled(3s));  // long enough to see who gets none
+  callers.stop();
+  EXPECT_GE(callers.answered(), static_cast<std::size_t>(to_ms(now() - start) / 1000 * 25));
+  for (const std::string& fault : callers.faults()) ADD_FAILURE() << fault;
+  for (const Arrival& arrival : one_.arrivals()) EXPECT_LE(to_ms(arrival.at - second_half), to_ms(scaled(2s)));
+  EXPECT_GE(three_.arrival_count(), 20u);
+  for (RawClient& client : lengthy) EXPECT_EQ(client.read_reply().status, 200);
+  EXPECT_EQ(one_.abandoned().size(), 0u);
+}
+
+}  // namespace
+}  // namespace headgate::support
