@@ -5,6 +5,7 @@
 
 #include "support/answers.hpp"
 #include "support/gateway_process.hpp"
+#include "support/machine_lag.hpp"
 
 namespace headgate::support {
 namespace {
@@ -19,6 +20,7 @@ TEST(Deadline, RW20a_QueueingCounts) {
   auto config = basic_config({&upstream});
   config["pools"]["p"]["backends"][0]["slots"] = 1;
   GatewayProcess gateway(config);
+  const MachineLag lag;
   RawClient a(gateway.port()), b(gateway.port());
   const Time start = now();
   a.send(chat_request(chat_body(false)));
@@ -28,12 +30,12 @@ TEST(Deadline, RW20a_QueueingCounts) {
   EXPECT_EQ(plain_error_fault(reply), "");
   if (reply.status == 503) {
     EXPECT_EQ(error_code_of(reply), "deadline_unmeetable");
-    EXPECT_LE(to_ms(reply.took()), to_ms(scaled(150ms)));
+    EXPECT_LE(to_ms(reply.took()), to_ms(scaled(150ms) + lag.slack()));
   } else {
     EXPECT_EQ(reply.status, 504) << reply.raw;
     EXPECT_EQ(error_code_of(reply), "deadline_exceeded");
     EXPECT_GE(to_ms(reply.took()), 850);
-    EXPECT_LE(to_ms(reply.took()), to_ms(1s + scaled(150ms)));
+    EXPECT_LE(to_ms(reply.took()), to_ms(1s + scaled(150ms) + lag.slack()));
   }
   EXPECT_EQ(a.read_reply().status, 200);
   std::this_thread::sleep_until(start + 5s);  // that nothing happens takes its time to see
@@ -58,10 +60,11 @@ TEST(Deadline, RW20b_RetryingCounts) {
   const std::string busy = plain_reply(503, R"({"error":{"message":"busy","type":"server_error","code":"busy"}})");
   ScriptedUpstream upstream(always(busy, 400ms));
   GatewayProcess gateway(retrying(upstream));
+  const MachineLag lag;
   const Reply reply = ask_once(gateway.port(), within_a_second);
   EXPECT_TRUE(reply.status == 503 || reply.status == 504) << reply.raw;
   EXPECT_EQ(plain_error_fault(reply), "");
-  EXPECT_LE(to_ms(reply.took()), to_ms(1s + scaled(150ms)));
+  EXPECT_LE(to_ms(reply.took()), to_ms(1s + scaled(150ms) + lag.slack()));
   EXPECT_GE(upstream.arrival_count(), 2u);
   EXPECT_LE(upstream.arrival_count(), 3u);
 }
@@ -70,13 +73,14 @@ TEST(Deadline, RW20b_RetryingCounts) {
 TEST(Deadline, RW20c_AHangingAttemptEndsAtTheDeadline) {
   ScriptedUpstream upstream(silent());
   GatewayProcess gateway(retrying(upstream));
+  const MachineLag lag;
   const Reply reply = ask_once(gateway.port(), within_a_second);
   EXPECT_EQ(reply.status, 504) << reply.raw;
   EXPECT_EQ(plain_error_fault(reply), "");
   EXPECT_GE(to_ms(reply.took()), 850);
-  EXPECT_LE(to_ms(reply.took()), to_ms(1s + scaled(150ms)));
+  EXPECT_LE(to_ms(reply.took()), to_ms(1s + scaled(150ms) + lag.slack()));
   ASSERT_TRUE(eventually(scaled(1s), [&] { return upstream.abandoned().size() == 1; }));
-  EXPECT_LE(to_ms(upstream.abandoned()[0].at - reply.sent), to_ms(scaled(1300ms)));
+  EXPECT_LE(to_ms(upstream.abandoned()[0].at - reply.sent), to_ms(scaled(1300ms) + lag.slack()));
   EXPECT_EQ(upstream.arrival_count(), 1u);
 }
 

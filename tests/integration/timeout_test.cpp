@@ -5,13 +5,14 @@
 
 #include "support/answers.hpp"
 #include "support/gateway_process.hpp"
+#include "support/machine_lag.hpp"
 
 namespace headgate::support {
 namespace {
 
-void expect_about(Nanos measured, Nanos expected, Nanos tolerance) {
+void expect_about(Nanos measured, Nanos expected, Nanos tolerance, const MachineLag& lag) {
   EXPECT_GE(to_ms(measured), to_ms(expected - tolerance));
-  EXPECT_LE(to_ms(measured), to_ms(expected + scaled(tolerance)));
+  EXPECT_LE(to_ms(measured), to_ms(expected + scaled(tolerance) + lag.slack()));
 }
 
 // The stream ended in order with one error event as its last, and without [DONE].
@@ -26,9 +27,9 @@ void expect_one_error_event(const Reply& reply) {
 }
 
 // One request given up by the gateway, and when that was, counted from the start.
-void expect_given_up(const ScriptedUpstream& upstream, Time start, Nanos by) {
+void expect_given_up(const ScriptedUpstream& upstream, Time start, Nanos by, const MachineLag& lag) {
   ASSERT_TRUE(eventually(scaled(2s), [&] { return upstream.abandoned().size() == 1; }));
-  EXPECT_LE(to_ms(upstream.abandoned()[0].at - start), to_ms(scaled(by)));
+  EXPECT_LE(to_ms(upstream.abandoned()[0].at - start), to_ms(scaled(by) + lag.slack()));
 }
 
 // Of RW-18: plain replies 2 s in all, 1 s of silence inside a stream, streams not capped (the longest there is).
@@ -54,22 +55,24 @@ TEST(Timeout, RW18a_ALivelyStreamIsNotCut) {
     x.write_last(final_chunk());
   });
   GatewayProcess gateway(lively_limits(upstream));
+  const MachineLag lag;
   const Reply reply = ask_once(gateway.port(), chat_request(chat_body(true)), 40s);
   EXPECT_TRUE(reply.complete);
   EXPECT_EQ(content_of(reply.body), "w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 ");
   EXPECT_EQ(last_data_of(reply.body), "[DONE]");
-  expect_about(reply.took(), 6s, 300ms);
+  expect_about(reply.took(), 6s, 300ms, lag);
 }
 
 // (b) A plain reply that would come after 6 s: 504 at 2.0 +- 0.2 s, and the upstream sees its connection closed.
 TEST(Timeout, RW18b_APlainReplyHasALimitInAll) {
   ScriptedUpstream upstream(good_answer({.delay = 6s}));
   GatewayProcess gateway(lively_limits(upstream));
+  const MachineLag lag;
   const Reply reply = ask_once(gateway.port(), chat_request(chat_body(false)), 40s);
   EXPECT_EQ(reply.status, 504);
   EXPECT_EQ(plain_error_fault(reply), "");
-  expect_about(reply.took(), 2s, 200ms);
-  expect_given_up(upstream, reply.sent, 2500ms);
+  expect_about(reply.took(), 2s, 200ms, lag);
+  expect_given_up(upstream, reply.sent, 2500ms, lag);
 }
 
 // (c) Three events, then silence, eight at once with at most eight attempts upstream. Each gets one error event and its
@@ -84,6 +87,7 @@ TEST(Timeout, RW18c_AStalledStreamGivesItsPlaceBack) {
   config["pools"]["p"]["backends"][0]["slots"] = 8;
   config["pools"]["p"]["queue"]["requests_max"] = 0;
   GatewayProcess gateway(config);
+  const MachineLag lag;
   std::vector<std::jthread> callers;
   for (int n = 0; n < 8; ++n)
     callers.emplace_back([&] {
@@ -94,7 +98,7 @@ TEST(Timeout, RW18c_AStalledStreamGivesItsPlaceBack) {
       const Reply reply = client.read_reply(10s);
       expect_one_error_event(reply);
       EXPECT_EQ(content_of(reply.body), "one two three ");
-      expect_about(reply.ended_at - three.pieces.back().at, 1s, 200ms);
+      expect_about(reply.ended_at - three.pieces.back().at, 1s, 200ms, lag);
     });
   callers.clear();
   EXPECT_TRUE(eventually(scaled(1s), [&] { return upstream.abandoned().size() == 8; }));
@@ -102,7 +106,7 @@ TEST(Timeout, RW18c_AStalledStreamGivesItsPlaceBack) {
   upstream.set_script(good_answer());
   const Reply good = ask_once(gateway.port(), chat_request(chat_body(false)));
   EXPECT_EQ(good.status, 200) << good.raw;
-  EXPECT_LE(to_ms(good.took()), to_ms(scaled(300ms)));
+  EXPECT_LE(to_ms(good.took()), to_ms(scaled(300ms) + lag.slack()));
 }
 
 // Of RW-19: 1 s to the first token, 0.5 s between tokens.
@@ -118,9 +122,10 @@ nlohmann::json token_limits(const ScriptedUpstream& upstream) {
 Reply ask_in_vain(const Script& script) {
   ScriptedUpstream upstream(script);
   GatewayProcess gateway(token_limits(upstream));
+  const MachineLag lag;
   const Reply reply = ask_once(gateway.port(), chat_request(chat_body(true)), 40s);
-  expect_about(reply.took(), 1s, 150ms);
-  expect_given_up(upstream, reply.sent, 1300ms);
+  expect_about(reply.took(), 1s, 150ms, lag);
+  expect_given_up(upstream, reply.sent, 1300ms, lag);
   EXPECT_EQ(gateway.metric("headgate_ttft_seconds_count", {{"route", "m"}}), 0);
   EXPECT_TRUE(gateway.access_lines(1)[0].value("ttft_ms", nlohmann::json()).is_null());
   return reply;
@@ -162,6 +167,7 @@ TEST(Timeout, RW19d_ALateFirstTokenIsInTime) {
     x.write_last(final_chunk());
   });
   GatewayProcess gateway(token_limits(upstream));
+  const MachineLag lag;
   const Reply reply = ask_once(gateway.port(), chat_request(chat_body(true)), 40s);
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(content_of(reply.body), "wwwww");
@@ -169,7 +175,7 @@ TEST(Timeout, RW19d_ALateFirstTokenIsInTime) {
   ASSERT_EQ(gateway.metric("headgate_ttft_seconds_count", {{"route", "m"}}), 1);
   const double recorded_ms = gateway.metric("headgate_ttft_seconds_sum", {{"route", "m"}}) * 1000;
   EXPECT_GE(recorded_ms, 700);
-  EXPECT_LE(recorded_ms, 800 + to_ms(scaled(100ms)));
+  EXPECT_LE(recorded_ms, to_ms(800ms + scaled(100ms) + lag.slack()));
   EXPECT_NEAR(gateway.access_lines(1)[0].value("ttft_ms", 0.0), recorded_ms, 2);
 }
 
