@@ -228,6 +228,7 @@ TEST_F(Refusals, OfMessagesThatBreakTheWireRules) {
     const Reply reply = client.ask(bytes + chat_request(chat_body(false)));
     EXPECT_EQ(reply.status, 400) << reply.raw;
     EXPECT_EQ(plain_error_fault(reply), "");
+    EXPECT_EQ(reply.head.all("x-request-id").size(), 1u);
     EXPECT_TRUE(client.closed_by_peer(scaled(5s))) << "the connection must close after the 400";
   }
   RawClient client(gateway_.port());
@@ -243,7 +244,8 @@ TEST_F(Refusals, CarryAdviceWhenNobodyIsHome) {
   const RefusedPort refused;
   auto config = basic_config({&upstream_});
   config["pools"]["p"]["backends"][0] = backend_config("u1", refused.port());
-  config["pools"]["p"]["health"]["consecutive_failures"] = 1;
+  config["pools"]["p"]["probe"]["interval"] = "100ms";  // passive health never takes out the last one: probes must
+  config["pools"]["p"]["probe"]["timeout"] = "100ms";
   GatewayProcess gateway(config, {.wait_ready = false, .environment = {}});
   Reply reply;
   ASSERT_TRUE(eventually(20s, [&] {

@@ -155,7 +155,6 @@ TEST_F(Contract, AnAliasChangesTheModelsValueAndNothingElse) {
     EXPECT_EQ(reply.status, 200) << reply.raw;
     EXPECT_EQ(last_arrival().body, before + "\"real-name\"" + after);
     EXPECT_EQ(last_arrival().head.get("content-length"), std::to_string(last_arrival().body.size()));
-    EXPECT_EQ(nlohmann::json::parse(reply.body, nullptr, false).value("model", ""), "real-name") << reply.body;
   }
 }
 

@@ -61,6 +61,19 @@ pid_t run(const std::vector<std::string>& command, const std::vector<std::string
   return child;
 }
 
+// The admin listener wants its own address as Host.
+std::string addressed(std::string text, std::uint16_t port) {
+  const std::string_view any = "gateway.test";
+  return text.replace(text.find(any), any.size(), "127.0.0.1:" + std::to_string(port));
+}
+
+// The last lines of a log that may have thousands.
+std::string tail_of(const std::string& text, std::size_t lines) {
+  std::size_t from = text.size();
+  for (; lines > 0 && from > 0; --lines) from = from >= 2 ? text.rfind('\n', from - 2) + 1 : 0;
+  return (from > 0 ? "...\n" : "") + text.substr(from);
+}
+
 bool answers_200(std::uint16_t port, std::string_view target) {
   try {
     RawClient client(port);
@@ -113,7 +126,7 @@ GatewayProcess::~GatewayProcess() {
     std::cerr << "--- configuration\n"
               << read_file(folder_ + "/config.json") << "\n--- gateway output\n"
               << output() << "--- access log\n"
-              << access_text() << "---\n";
+              << tail_of(access_text(), 40) << "---\n";
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
 }
@@ -127,11 +140,11 @@ void GatewayProcess::stop() {
 }
 
 Reply GatewayProcess::admin_get(std::string_view target) const {
-  return ask_once(admin_port_, request("GET", target, {}, {}));
+  return ask_once(admin_port_, addressed(request("GET", target, {}, {}), admin_port_));
 }
 
 Reply GatewayProcess::admin_post(std::string_view target, std::string_view body) const {
-  return ask_once(admin_port_, request("POST", target, body, "x-headgate-admin: 1\r\n"));
+  return ask_once(admin_port_, addressed(request("POST", target, body, "x-headgate-admin: 1\r\n"), admin_port_));
 }
 
 nlohmann::json GatewayProcess::state() const {
