@@ -1,4 +1,5 @@
-// What `headgate check`, `schema` and `reference` do; each returns the exit code: 0, or 2 when the file has a problem.
+// What `headgate check`, `schema` and `schema --reference` do; each returns the exit code: 0, or 2 when the file has a
+// problem.
 #pragma once
 
 #include <iosfwd>

@@ -27,7 +27,8 @@ constexpr const char* two_pools = R"({
       "queue": {"requests_max": 5, "bytes_max": "1MiB", "wait_max": "3s"},
       "probe": {"path": "/ping", "interval": "2s", "timeout": "1s", "fall": 4, "rise": 1},
       "health": {"consecutive_failures": 9, "cooldown_last_backend": "try"},
-      "backends": [{"url": "http://127.0.0.1:9001", "slots": 4, "weight": 3}, {"name": "x", "url": "http://GPU.local", "slots": 8}]
+      "backends": [{"url": "http://127.0.0.1:9001", "slots": 4, "weight": 3},
+                   {"name": "x", "url": "http://GPU.local", "slots": 8}]
     },
     "large": {
       "forward_client_auth": true, "reports_usage": false,

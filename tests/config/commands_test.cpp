@@ -73,7 +73,7 @@ TEST(Reference, IsCurrent) {
   std::ifstream in(source_dir + "/config/reference.md");
   std::stringstream text;
   text << in.rdbuf();
-  EXPECT_EQ(text.str(), reference()) << "write it anew: headgate reference > config/reference.md";
+  EXPECT_EQ(text.str(), reference()) << "write it anew: headgate schema --reference > config/reference.md";
 }
 
 TEST(Reference, HasASectionForEveryObject) {

@@ -93,6 +93,15 @@ TEST(Failover, ACallerMayLeaveDuringThePause) {
   EXPECT_EQ(h.starts_at(0), 1u);
 }
 
+TEST(Failover, WhoPausesIsToldThatTheModelIsGone) {
+  History h(PlanOf{}.pool(1).route({0}));
+  const auto r = h.arrive(0s);
+  h.end(1s, r, status(500));
+  h.replan(1s, Plan{});
+  EXPECT_EQ(h.code(r), Code::model_not_found);
+  h.expect_idle();
+}
+
 TEST(Failover, AnotherBackendTriedLongAgoIsPreferredAfterThePause) {
   History h(PlanOf{}.pool(2).route({0}));
   const auto r = h.arrive(0s);

@@ -51,7 +51,7 @@ bool Exchange::write(std::string_view bytes) {
   if (gone_ || closed_here_) return false;
   {
     const std::lock_guard lock(owner_.mutex_);
-    owner_.written_.push_back({arrival_.number, now(), std::string(bytes)});
+    if (arrival_.target() != "/health") owner_.written_.push_back({arrival_.number, now(), std::string(bytes)});
   }
   if (send_all(socket_, bytes, after(now(), 60s))) return true;
   note_gone();
