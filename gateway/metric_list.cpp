@@ -69,7 +69,7 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
     {"headgate_queued_bytes", Kind::gauge, "Bytes of the bodies of the requests waiting for the pool.", "pool"},
     {"headgate_retry_credit", Kind::gauge, "Retries that the route's budget would pay for now.", "route"},
     {"headgate_caller_connections", Kind::gauge, "Open connections from callers.", ""},
-    {"headgate_upstream_connections", Kind::gauge, "Open connections to backends, idle ones included.", ""},
+    {"headgate_upstream_connections", Kind::gauge, "Connections to backends that attempts are using.", ""},
     {"headgate_tokens_total", Kind::counter, "Tokens of ended requests. Cached ones are counted under input as well.",
      "route,direction"},
     {"headgate_usage_estimated_total", Kind::counter, "Requests whose tokens the gateway had to count itself.", ""},
