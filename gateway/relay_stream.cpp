@@ -231,7 +231,8 @@ backends::Task<bool> StreamRelay::run() {
     if (complete_) break;
     if (news) heard_at_ = x_.shard.now();  // silence counts only while we listen
     if (auto why = trouble()) co_return a_.end(*why);
-    if (over()) co_return a_.end(End::truncated);
+    if (over() && !whole()) co_return a_.end(End::truncated);
+    if (over()) continue;  // it became complete while the caller took its time
     const std::uint64_t seen = a_.link->bytes_read();
     a_.room_for(ready_ + undecided_max + 1024);
     while (a_.link->bytes_read() == seen && !trouble() && !over() && wait_until() > x_.shard.now()) co_await a_.more(wait_until());
