@@ -23,6 +23,11 @@ struct Pair {
     peer.connect(acceptor.local_endpoint());
     link = Link::adopt(acceptor.accept(), pool);
   }
+  ~Pair() {  // pending operations of retired links end here
+    link.reset();
+    io.restart();
+    io.run();
+  }
   void run_until(const std::function<bool()>& done) {
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (!done() && std::chrono::steady_clock::now() < give_up) {
