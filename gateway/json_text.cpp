@@ -2,11 +2,22 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 namespace headgate::gateway {
 namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
+
+// Whether a byte of `word` is not plain: eight at once, by the carry of a subtraction ("Bit Twiddling Hacks", haszero
+// and hasless). A hit may also be a false one next to a true one, never alone.
+bool any_special(std::uint64_t word) {
+  constexpr std::uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+  const auto has_zero = [](std::uint64_t x) { return (x - ones) & ~x; };
+  const std::uint64_t special = word | ((word - ones * 0x20) & ~word) | has_zero(word ^ ones * '"') |
+                                has_zero(word ^ ones * '\\') | has_zero(word ^ ones * 0x7f);
+  return (special & tops) != 0;
+}
 
 bool plain(unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
@@ -57,8 +68,26 @@ void append_escape(std::string& out, unsigned char c) {
 
 }  // namespace
 
+bool stands_as_it_is(std::string_view text) {
+  std::uint64_t word = 0;
+  while (text.size() >= sizeof word) {
+    std::memcpy(&word, text.data(), sizeof word);
+    if (any_special(word)) return false;
+    text.remove_prefix(sizeof word);
+  }
+  for (const char c : text) {
+    if (!plain(static_cast<unsigned char>(c))) return false;
+  }
+  return true;
+}
+
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
+  if (stands_as_it_is(text)) {
+    out += text;
+    out += '"';
+    return;
+  }
   while (!text.empty()) {
     std::size_t run = 0;
     while (run < text.size() && plain(static_cast<unsigned char>(text[run]))) ++run;

@@ -12,6 +12,11 @@ namespace headgate::gateway {
 // U+FFFD, so that the result is always valid JSON.
 void append_quoted(std::string& out, std::string_view text);
 
+inline constexpr std::size_t quoted_growth = 6;  // most bytes that one byte of text becomes, without the quotes
+
+// Nothing in it needs an escape: printable ASCII without quote and backslash.
+bool stands_as_it_is(std::string_view text);
+
 template <std::integral T>
 void append_number(std::string& out, T value) {
   char digits[24];
