@@ -17,7 +17,7 @@ void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
   app.add_option("--port", o.port, "port of the first replica; the others follow")->capture_default_str();
   app.add_option("--control-port", o.control_port, "POST /control also here (first replica; the others follow); 0: only on the data port")->capture_default_str();
   app.add_option("--replicas", o.replicas, "model servers in this process")->capture_default_str();
-  app.add_option("--profile", o.profile, "instant: answers at once, for wrk; demo: prefill and 20 ms per token")->capture_default_str();
+  app.add_option("--profile", o.profile, "instant: answers at once, for wrk; paced: 10 ms per token; demo: prefill and 20 ms per token")->capture_default_str();
   app.add_option("--slots", o.slots, "requests a replica works on at once, instead of the profile's");
   app.add_option("--seed", o.seed, "of faults with a share")->capture_default_str();
   app.add_option("--model", o.models, "model name it answers to (repeatable); none: any");

@@ -9,8 +9,9 @@ using namespace std::chrono_literals;
 
 // demo: 20 ms per token alone, 26.3 ms with all slots busy. Four replicas carry the Azure 2023 conversation trace at
 // four times its speed (20.7 k prompt and 5.0 k output tokens per second) and three still do, so one may be killed.
-constexpr std::array<Profile, 2> table{{
+constexpr std::array<Profile, 3> table{{
     {.name = "instant", .paced = false, .slots = 1u << 16, .queue_max = 0},
+    {.name = "paced", .step_fixed = 10ms, .slots = 1u << 16, .queue_max = 0},
     {.name = "demo",
      .prefill_rate = 16000,
      .step_fixed = 19900us,

@@ -13,6 +13,8 @@ end
 
 function M.request(body)
   local headers = {["Content-Type"] = "application/json", ["Host"] = wrk.headers["Host"] or wrk.host}
+  local key = os.getenv("HEADGATE_KEY")
+  if key then headers["Authorization"] = "Bearer " .. key end
   return wrk.format("POST", "/v1/chat/completions", headers, body)
 end
 
