@@ -97,7 +97,7 @@ backends::Task<bool> Attempt::run() {
   }
   using policies::Fault;
   const Fault fault = policies::fault_of_status(head.status, target->forward_client_auth);
-  const bool never_relayed = head.status < 200 || head.status == 204 || (head.status >= 300 && head.status < 400);
+  const bool never_relayed = head.status < 400 && head.status != 200;
   if (never_relayed) co_return end(End::malformed);
   take_head();
   if (x.request.head_sent && head.status == 200 && !event_stream) co_return end(End::malformed);  // a stream has begun
