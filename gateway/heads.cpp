@@ -103,7 +103,7 @@ AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head) 
   for (const wire::Field& field : head.fields) {
     if (field.id == Name::content_type) {
       const std::string_view type = field.value.substr(0, field.value.find(';'));
-      facts.event_stream = wire::equals_ignoring_case(type, "text/event-stream");
+      facts.event_stream = head.status == 200 && wire::equals_ignoring_case(type, "text/event-stream");
       facts.json = wire::equals_ignoring_case(type, "application/json");
     } else if (field.id == Name::content_encoding) {
       facts.encoded = !wire::equals_ignoring_case(field.value, "identity");

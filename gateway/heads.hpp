@@ -18,7 +18,8 @@ struct AnswerLines {
   bool event_stream = false, json = false, encoded = false;
   Nanos retry_after{-1};
 };
-// Lines of a backend's head that the caller gets, without framing and what is ours.
+// Lines of a backend's head that the caller gets, without framing and what is ours. Only a 200 is taken for an event
+// stream: an error goes on as it is, whatever its type.
 AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head);
 
 // Status line, the backend's lines, ours. `framing` is the last line with its CR LF, or empty.
