@@ -209,6 +209,7 @@ void Attempt::take_head() {
   json = facts.json;
   encoded = facts.encoded;
   retry_after_ = facts.retry_after;
+  advice = facts.advice;
   keep_alive_ = head.keep_alive;
   x.relayed_reason.assign(head.reason);
   const std::size_t bytes = head.bytes;
@@ -222,6 +223,7 @@ backends::Task<bool> Attempt::keep_answer() {
   LastAnswer& last = x.request.last;
   last.status = head.status;
   last.presentable = false;
+  last.advice = advice;
   while (!body_done() && !body_broken() && body.size() < kept_answer_max) {
     const Time until = std::min(after(x.shard.now(), start.idle), start.end_by);
     if (!room_for(kept_answer_max)) break;

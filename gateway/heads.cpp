@@ -55,6 +55,10 @@ bool stops_before_caller(Name name) {
   }
 }
 
+bool is_advice(Name name) {
+  return name == Name::retry_after || name == Name::retry_after_ms || name == Name::x_should_retry;
+}
+
 // Whole seconds; a date or anything else is no advice.
 Nanos read_retry_after(std::string_view text) {
   std::uint32_t seconds = 0;
@@ -110,6 +114,7 @@ AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head) 
     } else if (field.id == Name::retry_after) {
       facts.retry_after = read_retry_after(field.value);
     }
+    if (head.status != 200 && is_advice(field.id)) facts.advice.append(field.line);
   }
   for (const wire::Field& field : head.fields) {
     const bool stops = stops_before_caller(field.id) || (field.id == Name::cache_control && facts.event_stream) ||

@@ -50,7 +50,7 @@ backends::Task<bool> deliver_whole(Attempt& a) {
   if (success) count_tokens(x.request, facts, text.size());
   a.succeed();
   if (!success && !may_be_shown(text, *a.target)) {
-    RefusalAnswer fixed{.refusal = Refusal::upstream_status, .status = a.head.status};
+    RefusalAnswer fixed{.refusal = Refusal::upstream_status, .status = a.head.status, .more_head = a.advice};
     co_await answer_ourselves(x, fixed);
   } else {
     write_answer_head(x, a.head.status, "");
