@@ -204,7 +204,7 @@ backends::Task<End> Attempt::read_head() {
 
 // Notes what the relays need, puts the lines that go on into x.relayed_lines, and takes the head off the buffer.
 void Attempt::take_head() {
-  const AnswerLines facts = copy_answer_lines(x.relayed_lines, head);
+  const AnswerLines facts = copy_answer_lines(x.relayed_lines, head, *target);
   event_stream = facts.event_stream;
   json = facts.json;
   encoded = facts.encoded;

@@ -100,7 +100,7 @@ std::span<asio::const_buffer> write_request_pieces(Exchange& x, const config::Ta
   return pieces.first(n);
 }
 
-AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head) {
+AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head, const config::Target& target) {
   out.clear();
   AnswerLines facts;
   const bool lists = connection_lists_others(head.fields);
@@ -118,7 +118,8 @@ AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head) 
   }
   for (const wire::Field& field : head.fields) {
     const bool stops = stops_before_caller(field.id) || (field.id == Name::cache_control && facts.event_stream) ||
-                       (lists && listed_by_connection(head.fields, field.name));
+                       (lists && listed_by_connection(head.fields, field.name)) ||
+                       (field.id == Name::other && !may_be_shown(field.value, target));
     if (!stops) out.append(field.line);
   }
   return facts;

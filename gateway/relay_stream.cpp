@@ -97,6 +97,7 @@ void StreamRelay::look_at(const wire::EventFacts& facts, std::size_t size) {
     error_ = true;
     a_.overloaded = facts.overloaded;
     if (!committed_) return;  // never shown: another backend may do better
+    if (!may_be_shown(a_.body.data(a_.link->in()).substr(ready_, size), *a_.target)) return;
     x_.request.error_event_sent = true;
   }
   if (facts.usage_only && !asked_) {
