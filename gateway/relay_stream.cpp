@@ -118,7 +118,7 @@ void StreamRelay::look_at(const wire::EventFacts& facts, std::size_t size) {
 // A last event without its empty line, in an answer that ended in good order.
 void StreamRelay::add_missing_end() {
   const std::string_view rest = a_.body.data(a_.link->in()).substr(ready_);
-  if (rest.empty() || !a_.body_done()) return;
+  if (error_ || rest.empty() || !a_.body_done()) return;
   const std::string_view end = rest.ends_with('\n') || rest.ends_with('\r') ? "\n" : "\n\n";
   const wire::EventFacts facts = wire::read_event(std::string(rest).append(end));
   if (facts.malformed) return;  // cut inside the event: dropped
