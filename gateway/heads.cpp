@@ -122,6 +122,7 @@ AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head, 
                        (field.id == Name::other && !may_be_shown(field.value, target));
     if (!stops) out.append(field.line);
   }
+  if (facts.event_stream) out.append("Cache-Control: no-cache\r\n");
   return facts;
 }
 

@@ -151,7 +151,7 @@ backends::Task<bool> StreamRelay::send_ready() {
   if (!r.head_sent) {
     const bool chunked = x_.head.minor >= 1;
     if (!chunked) x_.close_after = true;
-    write_answer_head(x_, 200, chunked ? "Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n" : "Cache-Control: no-cache\r\n");
+    write_answer_head(x_, 200, chunked ? "Transfer-Encoding: chunked\r\n" : "");
     r.head_sent = r.event_stream = true;
     r.chunked_out = chunked;
     r.status = 200;
