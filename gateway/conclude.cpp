@@ -116,6 +116,7 @@ backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   const bool long_rest = !x.body.done() && (x.head.framing != wire::Framing::length || x.head.content_length > (64 << 10));
   if (long_rest) x.close_after = true;
   no.close = x.close_after;
+  no.without_body = x.head.method == "HEAD";
   std::string more(no.more_head);
   if (!row.refuses) append_backend_lines(more, x);
   no.more_head = more;

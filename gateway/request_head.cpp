@@ -51,7 +51,7 @@ Nanos read_seconds(std::string_view text) {
 }
 
 RefusalAnswer method_not_allowed(std::string_view method, std::string_view allow) {
-  return {.refusal = Refusal::method_not_allowed, .detail = method, .allow = allow, .without_body = method == "HEAD"};
+  return {.refusal = Refusal::method_not_allowed, .detail = method, .allow = allow};
 }
 
 }  // namespace
