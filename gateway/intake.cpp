@@ -51,6 +51,11 @@ RefusalAnswer out_of_memory(Exchange& x, std::uint64_t wanted) {
           .repeat_ok = !x.request.budgets.repeat};
 }
 
+RefusalAnswer too_slow(Refusal which, std::string_view how, Nanos value, Nanos limit) {
+  constexpr auto ms = std::chrono::milliseconds(1);
+  return {.refusal = which, .detail = how, .value = value / ms, .limit = limit / ms};
+}
+
 // Reads the head again after the buffer has moved; it was complete before.
 void reread_head(Exchange& x) {
   x.reader.reset();
@@ -90,7 +95,7 @@ backends::Task<bool> read_head(Exchange& x) {
     const Time until = begun ? after(x.request.received, limits(x).head_time) : idle_until;
     if (x.shard.now() >= until) {
       if (begun) {
-        RefusalAnswer no{.refusal = Refusal::head_timeout, .value = limits(x).head_time / std::chrono::milliseconds(1)};
+        RefusalAnswer no = too_slow(Refusal::head_timeout, {}, x.shard.now() - x.request.received, limits(x).head_time);
         co_await reject(x, no);
       }
       co_return false;
@@ -152,10 +157,13 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
     if (x.caller->bytes_read() != seen) last_byte = now;
     seen = x.caller->bytes_read();
     const auto slowest = static_cast<std::int64_t>(x.body.total() / std::max<std::uint64_t>(limit.body_rate_min.count, 1));
-    const Time until = std::min(after(last_byte, limit.body_idle), after(began, rate_grace + std::chrono::seconds(slowest)));
+    const Nanos total_max = rate_grace + std::chrono::seconds(slowest);
+    const Time until = std::min(after(last_byte, limit.body_idle), after(began, total_max));
     if (now >= until) {
       x.close_after = true;
-      co_return RefusalAnswer{.refusal = Refusal::body_timeout, .value = (now - began) / std::chrono::milliseconds(1)};
+      const bool silent = now >= after(last_byte, limit.body_idle);
+      co_return silent ? too_slow(Refusal::body_timeout, "silent", now - last_byte, limit.body_idle)
+                       : too_slow(Refusal::body_timeout, "under way", now - began, total_max);
     }
     if (x.head.framing == wire::Framing::chunked && in.room() < watch_room) {
       if (!x.body_hold.grow_to(x.body.size() + body_step)) co_return out_of_memory(x, body_step);
