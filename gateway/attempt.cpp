@@ -97,7 +97,7 @@ backends::Task<bool> Attempt::run() {
   }
   using policies::Fault;
   const Fault fault = policies::fault_of_status(head.status, target->forward_client_auth);
-  const bool never_relayed = head.status < 200 || head.status == 204 || (head.status >= 300 && head.status < 400);
+  const bool never_relayed = head.status < 400 && head.status != 200;
   if (never_relayed) co_return end(End::malformed);
   take_head();
   if (x.request.head_sent && head.status == 200 && !event_stream) co_return end(End::malformed);  // a stream has begun
@@ -204,11 +204,12 @@ backends::Task<End> Attempt::read_head() {
 
 // Notes what the relays need, puts the lines that go on into x.relayed_lines, and takes the head off the buffer.
 void Attempt::take_head() {
-  const AnswerLines facts = copy_answer_lines(x.relayed_lines, head);
+  const AnswerLines facts = copy_answer_lines(x.relayed_lines, head, *target);
   event_stream = facts.event_stream;
   json = facts.json;
   encoded = facts.encoded;
   retry_after_ = facts.retry_after;
+  advice = facts.advice;
   keep_alive_ = head.keep_alive;
   x.relayed_reason.assign(head.reason);
   const std::size_t bytes = head.bytes;
@@ -222,6 +223,7 @@ backends::Task<bool> Attempt::keep_answer() {
   LastAnswer& last = x.request.last;
   last.status = head.status;
   last.presentable = false;
+  last.advice = advice;
   while (!body_done() && !body_broken() && body.size() < kept_answer_max) {
     const Time until = std::min(after(x.shard.now(), start.idle), start.end_by);
     if (!room_for(kept_answer_max)) break;

@@ -29,6 +29,7 @@ class Attempt {
   Time head_at{};
   bool event_stream = false, json = false, encoded = false;
   bool overloaded = false;  // an in-band error said so
+  std::string advice;       // lines of an error's head that go on whatever becomes of its body
 
   // Why it can't go on, if so: the caller left, the host stops, the time is up.
   std::optional<policies::End> interrupted() const;

@@ -116,7 +116,8 @@ backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   const bool long_rest = !x.body.done() && (x.head.framing != wire::Framing::length || x.head.content_length > (64 << 10));
   if (long_rest) x.close_after = true;
   no.close = x.close_after;
-  std::string more;
+  no.without_body = x.head.method == "HEAD";
+  std::string more(no.more_head);
   if (!row.refuses) append_backend_lines(more, x);
   no.more_head = more;
   x.out.clear();
@@ -151,8 +152,7 @@ backends::Task<> conclude(Exchange& x, const policies::Answer& answer) {
       co_await relay_last(x);
       co_return;
     }
-    RefusalAnswer fixed{.refusal = Refusal::upstream_status, .status = r.last.status};
-    fixed.retry_after = std::max(r.outcome.retry_after, Nanos(0));
+    RefusalAnswer fixed{.refusal = Refusal::upstream_status, .status = r.last.status, .more_head = r.last.advice};
     co_await answer_ourselves(x, fixed);
     co_return;
   }

@@ -23,7 +23,8 @@ enum class Operation : std::uint8_t { chat, completions, embeddings, models, mod
 struct LastAnswer {
   std::uint16_t status = 0;
   std::string reason;
-  std::string lines;  // header lines to pass on
+  std::string lines;   // header lines to pass on
+  std::string advice;  // those of them that go with a message of ours too
   std::string body;
   bool presentable = false;  // whole, JSON, names nothing that callers may not see
 };

@@ -55,6 +55,10 @@ bool stops_before_caller(Name name) {
   }
 }
 
+bool is_advice(Name name) {
+  return name == Name::retry_after || name == Name::retry_after_ms || name == Name::x_should_retry;
+}
+
 // Whole seconds; a date or anything else is no advice.
 Nanos read_retry_after(std::string_view text) {
   std::uint32_t seconds = 0;
@@ -96,26 +100,29 @@ std::span<asio::const_buffer> write_request_pieces(Exchange& x, const config::Ta
   return pieces.first(n);
 }
 
-AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head) {
+AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head, const config::Target& target) {
   out.clear();
   AnswerLines facts;
   const bool lists = connection_lists_others(head.fields);
   for (const wire::Field& field : head.fields) {
     if (field.id == Name::content_type) {
       const std::string_view type = field.value.substr(0, field.value.find(';'));
-      facts.event_stream = wire::equals_ignoring_case(type, "text/event-stream");
+      facts.event_stream = head.status == 200 && wire::equals_ignoring_case(type, "text/event-stream");
       facts.json = wire::equals_ignoring_case(type, "application/json");
     } else if (field.id == Name::content_encoding) {
       facts.encoded = !wire::equals_ignoring_case(field.value, "identity");
     } else if (field.id == Name::retry_after) {
       facts.retry_after = read_retry_after(field.value);
     }
+    if (head.status != 200 && is_advice(field.id)) facts.advice.append(field.line);
   }
   for (const wire::Field& field : head.fields) {
     const bool stops = stops_before_caller(field.id) || (field.id == Name::cache_control && facts.event_stream) ||
-                       (lists && listed_by_connection(head.fields, field.name));
+                       (lists && listed_by_connection(head.fields, field.name)) ||
+                       (field.id == Name::other && !may_be_shown(field.value, target));
     if (!stops) out.append(field.line);
   }
+  if (facts.event_stream) out.append("Cache-Control: no-cache\r\n");
   return facts;
 }
 

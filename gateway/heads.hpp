@@ -17,9 +17,11 @@ std::span<backends::asio::const_buffer> write_request_pieces(Exchange& x, const 
 struct AnswerLines {
   bool event_stream = false, json = false, encoded = false;
   Nanos retry_after{-1};
+  std::string advice;  // of an error: the lines that say when to come back
 };
-// Lines of a backend's head that the caller gets, without framing and what is ours.
-AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head);
+// Lines of a backend's head that the caller gets, without framing and what is ours. Only a 200 is taken for an event
+// stream: an error goes on as it is, whatever its type.
+AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head, const config::Target& target);
 
 // Status line, the backend's lines, ours. `framing` is the last line with its CR LF, or empty.
 void write_answer_head(Exchange& x, std::uint16_t status, std::string_view framing);

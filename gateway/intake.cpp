@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gateway/request_head.hpp"
+#include "policies/base/random.hpp"
 #include "policies/base/tokens.hpp"
 
 namespace headgate::gateway {
@@ -38,6 +39,21 @@ backends::Task<> reject(Exchange& x, RefusalAnswer no) {
 RefusalAnswer wire_error(wire::HeadError error) {
   const bool version = error == wire::HeadError::version;
   return {.refusal = version ? Refusal::version_not_supported : Refusal::bad_request, .detail = wire::describe(error)};
+}
+
+// When a body gives its memory back is not known; jittered, so that those who are sent away do not come back together.
+RefusalAnswer out_of_memory(Exchange& x, std::uint64_t wanted) {
+  const double wait_s = 1 + unit(x.shard.next_id_bits()) / 2;
+  return {.refusal = Refusal::memory,
+          .value = static_cast<std::int64_t>(wanted),
+          .limit = static_cast<std::int64_t>(x.shard.shared.bodies.left()),
+          .retry_after = std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(wait_s)),
+          .repeat_ok = !x.request.budgets.repeat};
+}
+
+RefusalAnswer too_slow(Refusal which, std::string_view how, Nanos value, Nanos limit) {
+  constexpr auto ms = std::chrono::milliseconds(1);
+  return {.refusal = which, .detail = how, .value = value / ms, .limit = limit / ms};
 }
 
 // Reads the head again after the buffer has moved; it was complete before.
@@ -79,7 +95,7 @@ backends::Task<bool> read_head(Exchange& x) {
     const Time until = begun ? after(x.request.received, limits(x).head_time) : idle_until;
     if (x.shard.now() >= until) {
       if (begun) {
-        RefusalAnswer no{.refusal = Refusal::head_timeout, .value = limits(x).head_time / std::chrono::milliseconds(1)};
+        RefusalAnswer no = too_slow(Refusal::head_timeout, {}, x.shard.now() - x.request.received, limits(x).head_time);
         co_await reject(x, no);
       }
       co_return false;
@@ -116,9 +132,7 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
   const Time began = x.shard.now();
   if (x.head.framing == wire::Framing::length) {
     const std::uint64_t wanted = x.head.content_length;
-    if (!x.body_hold.grow_to(wanted)) {
-      co_return RefusalAnswer{.refusal = Refusal::memory, .value = static_cast<std::int64_t>(wanted), .limit = static_cast<std::int64_t>(x.shard.shared.bodies.left())};
-    }
+    if (!x.body_hold.grow_to(wanted)) co_return out_of_memory(x, wanted);
     if (!x.body.done()) make_room(x, x.head.bytes + static_cast<std::size_t>(wanted));
   }
   if (!x.body.done() && x.head.expect_continue && x.body.size() == 0) {
@@ -136,20 +150,23 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
     if (x.body.size() > limit.body.count) {
       co_return RefusalAnswer{.refusal = Refusal::body_too_large, .value = static_cast<std::int64_t>(x.body.size()), .limit = static_cast<std::int64_t>(limit.body.count)};
     }
-    if (x.abandoned()) co_return RefusalAnswer{.refusal = Refusal::shutting_down};
+    if (x.abandoned()) {
+      co_return RefusalAnswer{.refusal = Refusal::shutting_down, .repeat_ok = !x.request.budgets.repeat};
+    }
     const Time now = x.shard.now();
     if (x.caller->bytes_read() != seen) last_byte = now;
     seen = x.caller->bytes_read();
     const auto slowest = static_cast<std::int64_t>(x.body.total() / std::max<std::uint64_t>(limit.body_rate_min.count, 1));
-    const Time until = std::min(after(last_byte, limit.body_idle), after(began, rate_grace + std::chrono::seconds(slowest)));
+    const Nanos total_max = rate_grace + std::chrono::seconds(slowest);
+    const Time until = std::min(after(last_byte, limit.body_idle), after(began, total_max));
     if (now >= until) {
       x.close_after = true;
-      co_return RefusalAnswer{.refusal = Refusal::body_timeout, .value = (now - began) / std::chrono::milliseconds(1)};
+      const bool silent = now >= after(last_byte, limit.body_idle);
+      co_return silent ? too_slow(Refusal::body_timeout, "silent", now - last_byte, limit.body_idle)
+                       : too_slow(Refusal::body_timeout, "under way", now - began, total_max);
     }
     if (x.head.framing == wire::Framing::chunked && in.room() < watch_room) {
-      if (!x.body_hold.grow_to(x.body.size() + body_step)) {
-        co_return RefusalAnswer{.refusal = Refusal::memory, .value = body_step, .limit = static_cast<std::int64_t>(x.shard.shared.bodies.left())};
-      }
+      if (!x.body_hold.grow_to(x.body.size() + body_step)) co_return out_of_memory(x, body_step);
       make_room(x, in.size() + std::max(body_step, x.body.size()));
     }
     co_await x.pause(until);

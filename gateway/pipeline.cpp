@@ -25,7 +25,7 @@ backends::Task<> withdraw_and_say_so(Exchange& x) {
   if (x.caller->ended()) {
     note_cancelled(x);
   } else {
-    RefusalAnswer no{.refusal = Refusal::shutting_down};
+    RefusalAnswer no{.refusal = Refusal::shutting_down, .repeat_ok = !x.request.budgets.repeat};
     co_await answer_ourselves(x, no);
   }
 }

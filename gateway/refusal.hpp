@@ -44,8 +44,8 @@ enum class Refusal : std::uint8_t {  // detail, param, value and limit: what the
   stream_cut,       // only for append_error_event; detail: why
   bad_request,      // the wire rules; detail: what is wrong
   version_not_supported,
-  head_timeout,  // value: ms waited
-  body_timeout,  // value: ms waited
+  head_timeout,  // value, limit: ms
+  body_timeout,  // detail: silent or under way; value, limit: ms
   shutting_down,
   internal,
 };

@@ -97,6 +97,7 @@ void StreamRelay::look_at(const wire::EventFacts& facts, std::size_t size) {
     error_ = true;
     a_.overloaded = facts.overloaded;
     if (!committed_) return;  // never shown: another backend may do better
+    if (!may_be_shown(a_.body.data(a_.link->in()).substr(ready_, size), *a_.target)) return;
     x_.request.error_event_sent = true;
   }
   if (facts.usage_only && !asked_) {
@@ -117,7 +118,7 @@ void StreamRelay::look_at(const wire::EventFacts& facts, std::size_t size) {
 // A last event without its empty line, in an answer that ended in good order.
 void StreamRelay::add_missing_end() {
   const std::string_view rest = a_.body.data(a_.link->in()).substr(ready_);
-  if (rest.empty() || !a_.body_done()) return;
+  if (error_ || rest.empty() || !a_.body_done()) return;
   const std::string_view end = rest.ends_with('\n') || rest.ends_with('\r') ? "\n" : "\n\n";
   const wire::EventFacts facts = wire::read_event(std::string(rest).append(end));
   if (facts.malformed) return;  // cut inside the event: dropped
@@ -150,7 +151,7 @@ backends::Task<bool> StreamRelay::send_ready() {
   if (!r.head_sent) {
     const bool chunked = x_.head.minor >= 1;
     if (!chunked) x_.close_after = true;
-    write_answer_head(x_, 200, chunked ? "Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n" : "Cache-Control: no-cache\r\n");
+    write_answer_head(x_, 200, chunked ? "Transfer-Encoding: chunked\r\n" : "");
     r.head_sent = r.event_stream = true;
     r.chunked_out = chunked;
     r.status = 200;

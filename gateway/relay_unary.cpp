@@ -50,7 +50,7 @@ backends::Task<bool> deliver_whole(Attempt& a) {
   if (success) count_tokens(x.request, facts, text.size());
   a.succeed();
   if (!success && !may_be_shown(text, *a.target)) {
-    RefusalAnswer fixed{.refusal = Refusal::upstream_status, .status = a.head.status};
+    RefusalAnswer fixed{.refusal = Refusal::upstream_status, .status = a.head.status, .more_head = a.advice};
     co_await answer_ourselves(x, fixed);
   } else {
     write_answer_head(x, a.head.status, "");
@@ -68,11 +68,11 @@ backends::Task<bool> deliver_whole(Attempt& a) {
   co_return true;
 }
 
-// Too big to hold: head first, then the body as it comes.
+// Too big to hold, or a stream that cannot be read: head first, then the body as it comes.
 backends::Task<bool> pass_through(Attempt& a) {
   Exchange& x = a.x;
   x.shard.shared.host.first_token(a.start.attempt);
-  const bool sized = a.head.framing == wire::Framing::length;
+  const bool sized = a.head.framing == wire::Framing::length && !a.event_stream;
   const bool chunked = !sized && x.head.minor >= 1;
   if (!sized && !chunked) x.close_after = true;
   std::string framing;
@@ -122,6 +122,7 @@ backends::Task<bool> relay_unary(Attempt& a) {
     a.link->reserve(static_cast<std::size_t>(a.head.content_length) - a.body.size());
   }
   std::uint64_t seen = a.link->bytes_read();
+  if (a.event_stream && a.x.request.skim.stream) co_return co_await pass_through(a);
   while (!a.body_done()) {
     if (auto why = trouble(a, idle_until)) co_return a.end(*why);
     if (a.body.size() >= commit_at || !a.room_for(commit_at + read_ahead)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 
 #include "gateway/models.hpp"
 #include "policies/base/random.hpp"
@@ -34,8 +35,10 @@ bool plain_id(std::string_view id) {
 // Deadlines over a day are clamped to it: out of range is not an error.
 constexpr std::uint64_t deadline_ms_max = 86'400'000;
 
+// One that is too large is the largest there is.
 bool read_whole_number(std::string_view text, std::uint64_t& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error == std::errc::result_out_of_range) out = std::numeric_limits<std::uint64_t>::max();
   return end == text.data() + text.size() && error != std::errc::invalid_argument && !text.empty();
 }
 
@@ -48,7 +51,7 @@ Nanos read_seconds(std::string_view text) {
 }
 
 RefusalAnswer method_not_allowed(std::string_view method, std::string_view allow) {
-  return {.refusal = Refusal::method_not_allowed, .detail = method, .allow = allow, .without_body = method == "HEAD"};
+  return {.refusal = Refusal::method_not_allowed, .detail = method, .allow = allow};
 }
 
 }  // namespace

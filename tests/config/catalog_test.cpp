@@ -251,6 +251,7 @@ TEST(Defaults, AreThoseOfTheContract) {
   EXPECT_EQ(options.limits.head_time, 10s);
   EXPECT_EQ(options.limits.body, Bytes{32 << 20});
   EXPECT_EQ(options.limits.body_idle, 5s);
+  EXPECT_EQ(options.limits.body_rate_min, Bytes{1 << 10});
   EXPECT_EQ(options.limits.backend_head, Bytes{64 << 10});
   EXPECT_EQ(options.limits.keep_alive, 75s);
   EXPECT_EQ(options.upstream.idle, 30s);

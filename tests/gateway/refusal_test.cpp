@@ -166,11 +166,13 @@ TEST(Refusal, NamesTheNumberExceededItsValueAndItsLimit) {
       {Refusal::queue_full, "The queue of this model is full: 70 waiting, limit 50"},
       {Refusal::deadline_unmeetable, "The predicted wait of 70 ms is over the 50 ms that are left"},
       {Refusal::deadline_exceeded, "The request waited 70 ms for a backend, over its limit of 50 ms"},
+      {Refusal::body_timeout, "The request body came too slowly: silent for 70 ms, the limit is 50 ms"},
       {Refusal::head_timeout, "The request head was not complete after 70 ms, the limit is 50 ms"},
   };
   for (const auto& row : table) {
     RefusalAnswer answer;
     answer.refusal = row.refusal;
+    answer.detail = "silent";
     answer.value = 70;
     answer.limit = 50;
     EXPECT_EQ(nlohmann::json::parse(read(answer).body)["error"]["message"], row.message);
