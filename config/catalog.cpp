@@ -56,6 +56,7 @@ std::shared_ptr<const Target> make_target(const std::string& pool_name, const Po
   if (!pool.api_key.empty()) target->authorization = "Bearer " + pool.api_key.reveal();
   target->forward_client_auth = pool.forward_client_auth;
   target->reports_usage = pool.reports_usage;
+  target->price = pool.price;
   target->never_shown = never_shown(at, pool.api_key);
   return target;
 }

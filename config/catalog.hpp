@@ -27,6 +27,7 @@ struct Target {
   std::string authorization;  // "Bearer ..." or empty
   bool forward_client_auth = false;
   bool reports_usage = true;
+  PriceOptions price;
   std::vector<std::string> never_shown;  // host:port, host, key: error bodies that contain one are replaced
 };
 

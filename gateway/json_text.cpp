@@ -120,6 +120,12 @@ void append_thousandths(std::string& out, std::int64_t thousandths) {
   out.append(decimals, 4);
 }
 
+void append_usd(std::string& out, double usd) {
+  char digits[64];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, usd, std::chars_format::fixed, 9);
+  if (error == std::errc()) out.append(digits, static_cast<std::size_t>(end - digits));
+}
+
 void append_double(std::string& out, double value) {
   if (!std::isfinite(value)) {  // JSON has no word for it
     out += '0';

@@ -27,6 +27,9 @@ void append_number(std::string& out, T value) {
 // A number given in thousandths, with its three decimals: 1234567 -> 1234.567
 void append_thousandths(std::string& out, std::int64_t thousandths);
 
+// Dollars with nine decimals, never in scientific form.
+void append_usd(std::string& out, double usd);
+
 // The shortest text that reads back as the same double.
 void append_double(std::string& out, double value);
 

@@ -35,6 +35,16 @@ void count_tokens(RequestState& r, const wire::AnswerFacts& facts, std::size_t b
   r.cached_tokens = facts.tokens.cached;
 }
 
+// What the answer cost at the pool's price, when it has one.
+void append_cost_line(std::string& out, const RequestState& r, const config::PriceOptions& price) {
+  if (price.input == 0 && price.cached == 0 && price.output == 0) return;
+  const double uncached = static_cast<double>(r.input_tokens) - static_cast<double>(std::min(r.cached_tokens, r.input_tokens));
+  const double per_million = uncached * price.input + r.cached_tokens * price.cached + r.output_tokens * price.output;
+  out.append("x-headgate-cost-usd: ");
+  append_usd(out, per_million / 1e6);
+  out.append("\r\n");
+}
+
 // The whole answer is here: judge it, free the backend, send it.
 backends::Task<bool> deliver_whole(Attempt& a) {
   Exchange& x = a.x;
@@ -57,7 +67,9 @@ backends::Task<bool> deliver_whole(Attempt& a) {
     x.out.resize(x.out.size() - 2);
     x.out.append("Content-Length: ");
     append_number(x.out, text.size());
-    x.out.append("\r\n\r\n");
+    x.out.append("\r\n");
+    if (success) append_cost_line(x.out, x.request, a.target->price);
+    x.out.append("\r\n");
     x.request.finished = true;
     std::array<asio::const_buffer, 2> pieces{asio::buffer(x.out), asio::buffer(text)};
     const bool sent = co_await x.send(pieces);

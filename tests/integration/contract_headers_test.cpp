@@ -171,6 +171,20 @@ TEST(ContractHeaders, AnswersThatABackendHadPartInNameIt) {
   }
 }
 
+// 7 tokens in, 5 out, at 2 and 8 dollars a million: 14 + 40 millionths. Streams and pools without a price: no word of it.
+TEST(ContractHeaders, CostIsNamedOnWholeAnswersOfPoolsWithAPrice) {
+  ScriptedUpstream upstream(good_answer());
+  auto config = basic_config({&upstream});
+  {
+    GatewayProcess unpriced(config);
+    EXPECT_FALSE(ask_once(unpriced.port(), chat_request(chat_body(false))).head.has("x-headgate-cost-usd"));
+  }
+  config["pools"]["p"]["price"] = {{"input", 2.0}, {"output", 8.0}};
+  GatewayProcess gateway(config);
+  EXPECT_EQ(ask_once(gateway.port(), chat_request(chat_body(false))).head.get("x-headgate-cost-usd"), "0.000054000");
+  EXPECT_FALSE(ask_once(gateway.port(), chat_request(chat_body(true))).head.has("x-headgate-cost-usd"));
+}
+
 // One slot, held for 300 ms after the second request has joined the queue.
 TEST(ContractHeaders, QueueMsIsTheTimeInTheQueue) {
   Event release;
