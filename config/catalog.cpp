@@ -51,6 +51,8 @@ std::shared_ptr<const Target> make_target(const std::string& pool_name, const Po
   target->name = pool_name + "/" + backend.name;
   target->host = at.host;
   target->port = at.port;
+  target->addresses = std::make_shared<backends::Addresses>();
+  if (const auto numeric = backends::Endpoint::numeric(at.host, at.port)) target->addresses->put({*numeric});
   target->authority = authority(at);
   target->model = pool.model;
   if (!pool.api_key.empty()) target->authorization = "Bearer " + pool.api_key.reveal();

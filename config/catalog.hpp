@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backends/io/addresses.hpp"
 #include "config/options.hpp"
 #include "policies/plan.hpp"
 
@@ -22,6 +23,7 @@ struct Target {
   std::string pool, name;  // name: "pool/backend", the value of x-headgate-backend
   std::string host;
   std::uint16_t port = 0;
+  std::shared_ptr<backends::Addresses> addresses;  // of a numeric host known from the start, of a name when looked up
   std::string authority;      // Host header: host, or host:port when the port is not 80
   std::string model;          // empty: leave the caller's
   std::string authorization;  // "Bearer ..." or empty

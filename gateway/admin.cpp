@@ -35,7 +35,7 @@ namespace http = beast::http;
 using backends::ErrorCode;
 using backends::Executor;
 using backends::no_throw;
-using backends::Task;
+using backends::AsioTask;
 using Tcp = asio::ip::tcp;
 using Stream = beast::basic_stream<Tcp, Executor>;
 using Acceptor = asio::basic_socket_acceptor<Tcp, Executor>;
@@ -102,7 +102,7 @@ Tcp::endpoint endpoint_of(const std::string& listen) {
 }
 
 // Closing with unread bytes resets the connection, and the answer may be lost with it: read on for a moment.
-Task<void> linger(Stream& stream) {
+AsioTask<void> linger(Stream& stream) {
   std::array<char, 512> rest;  // a larger frame is warned of by g++ 12, which sees Asio take it from elsewhere
   const asio::mutable_buffer window = asio::buffer(rest);
   stream.expires_after(std::chrono::seconds(1));
@@ -141,9 +141,9 @@ struct AdminServer::Server : std::enable_shared_from_this<Server> {
   void stop();
   Response respond(const Request& request, const std::string& local_address);
   Response perform(AdminPath path);
-  static Task<void> accept(std::shared_ptr<Server> server);
-  static Task<void> serve(std::shared_ptr<Server> server, backends::Socket socket);
-  static Task<void> converse(std::shared_ptr<Server> server, Stream& stream);
+  static AsioTask<void> accept(std::shared_ptr<Server> server);
+  static AsioTask<void> serve(std::shared_ptr<Server> server, backends::Socket socket);
+  static AsioTask<void> converse(std::shared_ptr<Server> server, Stream& stream);
 };
 
 void AdminServer::Server::stop() {
@@ -197,7 +197,7 @@ Response AdminServer::Server::respond(const Request& request, const std::string&
   return response;
 }
 
-Task<void> AdminServer::Server::converse(std::shared_ptr<Server> server, Stream& stream) {
+AsioTask<void> AdminServer::Server::converse(std::shared_ptr<Server> server, Stream& stream) {
   ErrorCode gone;
   const std::string local = stream.socket().local_endpoint(gone).address().to_string();
   beast::flat_buffer buffer(head_max + body_max);
@@ -232,14 +232,14 @@ Task<void> AdminServer::Server::converse(std::shared_ptr<Server> server, Stream&
   co_await linger(stream);
 }
 
-Task<void> AdminServer::Server::serve(std::shared_ptr<Server> server, backends::Socket socket) {
+AsioTask<void> AdminServer::Server::serve(std::shared_ptr<Server> server, backends::Socket socket) {
   Stream stream(std::move(socket));
   const auto place = server->open.insert(server->open.end(), &stream);
   co_await converse(server, stream);
   server->open.erase(place);
 }
 
-Task<void> AdminServer::Server::accept(std::shared_ptr<Server> server) {
+AsioTask<void> AdminServer::Server::accept(std::shared_ptr<Server> server) {
   const Executor executor = server->acceptor.get_executor();
   while (!server->stopped) {
     auto [error, socket] = co_await server->acceptor.async_accept(no_throw);

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "backends/io/lookup.hpp"
 #include "backends/wire/sse_scan.hpp"
 #include "gateway/heads.hpp"
 
 namespace headgate::gateway {
 
-namespace asio = backends::asio;
 using policies::End;
 
 namespace {
@@ -44,9 +42,9 @@ backends::Task<> Attempt::more(Time until) {
 
 bool Attempt::room_for(std::size_t bytes_max) {
   backends::Buffer& in = link->in();
-  if (in.room() > 0 || link->reading()) return true;
+  if (in.empty() || in.room() > 0) return true;
   if (in.size() >= bytes_max) return false;
-  link->reserve(std::min(in.size() + 1, bytes_max));
+  in.reserve(std::min(in.size() + 1, bytes_max));
   return true;
 }
 
@@ -120,14 +118,9 @@ backends::Task<End> Attempt::connect(bool idle_too) {
     co_return End::ok;
   }
   const Time until = std::min(start.connect_by, start.end_by);
-  backends::Lookup lookup(x.shard.io, target->host, target->port, x.waker);
-  while (!lookup.done()) {
-    if (auto why = interrupted()) co_return *why;
-    if (x.shard.now() >= until) co_return End::connect;
-    co_await x.pause(until);
-  }
-  for (const asio::ip::tcp::endpoint& address : lookup.addresses()) {
-    link = backends::Link::dial(x.shard.io, x.shard.buffers, address);
+  const auto addresses = target->addresses->get();
+  for (const backends::Endpoint& address : *addresses) {
+    link = backends::Link::dial(x.shard.loop, x.shard.buffers, address);
     link->owner(&x.waker);
     while (link->connecting()) {
       auto why = interrupted();
@@ -148,16 +141,17 @@ backends::Task<End> Attempt::connect(bool idle_too) {
 }
 
 backends::Task<End> Attempt::write_request() {
-  std::array<asio::const_buffer, 2 + 2 * wire::Splice::edits_max> pieces;
-  std::span<asio::const_buffer> left = write_request_pieces(x, *target, pieces);
+  std::array<backends::Piece, 2 + 2 * wire::Splice::edits_max> pieces;
+  std::span<backends::Piece> left = write_request_pieces(x, *target, pieces);
   request_written_ = false;
   for (;;) {
     const std::size_t n = link->write_some(left);
     if (link->write_failed()) co_return End::unsent;
     left = without_front(left, n);
     if (left.empty()) break;
-    link->await_writable();
     link->arm();
+    if (link->ended()) co_return End::unsent;
+    link->await_writable();
     while (link->awaiting_writable()) {
       if (auto why = interrupted()) co_return *why;
       const Time until = std::min(start.first_byte_by, start.end_by);

@@ -6,7 +6,6 @@
 
 namespace headgate::gateway {
 
-namespace asio = backends::asio;
 
 namespace {
 
@@ -43,7 +42,7 @@ backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
     x.out.append(event);
   }
   r.error_event_sent = r.finished = true;
-  std::array<asio::const_buffer, 1> pieces{asio::buffer(x.out)};
+  std::array<backends::Piece, 1> pieces{boost::asio::buffer(x.out)};
   co_await x.send(pieces);
 }
 
@@ -84,7 +83,7 @@ void append_backend_lines(std::string& out, const Exchange& x) {
 
 backends::Task<> flush_answer(Exchange& x) {
   x.request.finished = true;
-  std::array<asio::const_buffer, 1> pieces{asio::buffer(x.out)};
+  std::array<backends::Piece, 1> pieces{boost::asio::buffer(x.out)};
   const bool sent = co_await x.send(pieces);
   if (!sent) x.close_after = true;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/io/link.hpp"
+#include "backends/io/task.hpp"
 #include "gateway/shard.hpp"
 
 namespace headgate::gateway {

@@ -2,7 +2,7 @@
 
 namespace headgate::gateway {
 
-std::span<backends::asio::const_buffer> without_front(std::span<backends::asio::const_buffer> pieces, std::size_t n) {
+std::span<backends::Piece> without_front(std::span<backends::Piece> pieces, std::size_t n) {
   while (!pieces.empty() && n >= pieces.front().size()) {
     n -= pieces.front().size();
     pieces = pieces.subspan(1);
@@ -11,7 +11,7 @@ std::span<backends::asio::const_buffer> without_front(std::span<backends::asio::
   return pieces;
 }
 
-backends::Task<bool> Exchange::send(std::span<backends::asio::const_buffer> pieces) {
+backends::Task<bool> Exchange::send(std::span<backends::Piece> pieces) {
   const Nanos stall = shard.catalog()->options.limits.write_stall;
   for (;;) {
     const std::size_t n = caller->write_some(pieces);
@@ -19,6 +19,7 @@ backends::Task<bool> Exchange::send(std::span<backends::asio::const_buffer> piec
     if (caller->write_failed()) co_return false;
     pieces = without_front(pieces, n);
     if (pieces.empty()) co_return true;
+    if (abandoned()) co_return false;
     const Time give_up = after(shard.now(), stall);
     caller->await_writable();
     while (caller->awaiting_writable()) {

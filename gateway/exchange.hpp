@@ -7,6 +7,7 @@
 
 #include "backends/io/body_reader.hpp"
 #include "backends/io/link.hpp"
+#include "backends/io/task.hpp"
 #include "backends/io/wheel.hpp"
 #include "backends/wire/head.hpp"
 #include "backends/wire/json_skim.hpp"
@@ -68,7 +69,7 @@ struct RequestState {
 };
 
 // Drops the first n bytes from the front of the pieces.
-std::span<backends::asio::const_buffer> without_front(std::span<backends::asio::const_buffer> pieces, std::size_t n);
+std::span<backends::Piece> without_front(std::span<backends::Piece> pieces, std::size_t n);
 
 struct Exchange {
   Exchange(Shard& shard_, backends::LinkPtr link)
@@ -106,7 +107,7 @@ struct Exchange {
   std::string_view body_text() { return body.data(caller->in()); }
 
   // The caller left, or the host stops.
-  bool abandoned() const { return caller->ended() || stopping; }
+  bool abandoned() const { return caller->peer_ended() || stopping; }
 
   // Waits for the next event, or until `until`. Spurious returns are normal: look at the flags.
   auto pause(Time until) {
@@ -116,7 +117,7 @@ struct Exchange {
   }
 
   // Writes pieces to the caller. False: it left, stalled for limits.write_stall, or the host stops.
-  backends::Task<bool> send(std::span<backends::asio::const_buffer> pieces);
+  backends::Task<bool> send(std::span<backends::Piece> pieces);
 };
 
 }  // namespace headgate::gateway

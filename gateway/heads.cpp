@@ -8,7 +8,6 @@
 
 namespace headgate::gateway {
 
-namespace asio = backends::asio;
 
 namespace {
 
@@ -76,7 +75,7 @@ void splice_body(Exchange& x, const config::Target& target) {
 
 }  // namespace
 
-std::span<asio::const_buffer> write_request_pieces(Exchange& x, const config::Target& target, std::span<asio::const_buffer> pieces) {
+std::span<backends::Piece> write_request_pieces(Exchange& x, const config::Target& target, std::span<backends::Piece> pieces) {
   splice_body(x, target);
   const std::string_view body = x.body_text();
   std::string& out = x.upstream_head;
@@ -93,9 +92,9 @@ std::span<asio::const_buffer> write_request_pieces(Exchange& x, const config::Ta
   append_number(out, x.splice.size(body));
   out.append("\r\n\r\n");
   std::size_t n = 0;
-  pieces[n++] = asio::buffer(out);
+  pieces[n++] = boost::asio::buffer(out);
   for (const std::string_view piece : x.splice.pieces(body)) {
-    if (!piece.empty()) pieces[n++] = asio::buffer(piece);
+    if (!piece.empty()) pieces[n++] = boost::asio::buffer(piece);
   }
   return pieces.first(n);
 }

@@ -29,7 +29,7 @@ backends::Task<> reject(Exchange& x, RefusalAnswer no) {
   append_refusal(x.out, no);
   x.shard.counters.refused(no.refusal);
   x.shard.counters.without_route().requests[static_cast<std::size_t>(Ending::rejected)].add();
-  std::array<backends::asio::const_buffer, 1> pieces{backends::asio::buffer(x.out)};
+  std::array<backends::Piece, 1> pieces{boost::asio::buffer(x.out)};
   co_await x.send(pieces);
   x.head.framing = wire::Framing::until_close;  // whatever follows is read off and dropped
   x.body.start(wire::Framing::until_close, 0, 0);
@@ -66,7 +66,7 @@ void reread_head(Exchange& x) {
 void make_room(Exchange& x, std::size_t wanted) {
   backends::Buffer& in = x.caller->in();
   const char* before = in.data();
-  if (wanted + watch_room > in.size()) x.caller->reserve(wanted + watch_room - in.size());
+  if (wanted + watch_room > in.size()) in.reserve(wanted + watch_room - in.size());
   if (in.data() != before) reread_head(x);
 }
 
@@ -100,7 +100,7 @@ backends::Task<bool> read_head(Exchange& x) {
       }
       co_return false;
     }
-    if (begun && in.room() == 0) x.caller->reserve(in.size());
+    if (begun && in.room() == 0) in.reserve(in.size());
     co_await x.pause(until);
   }
 }
@@ -137,7 +137,7 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
   }
   if (!x.body.done() && x.head.expect_continue && x.body.size() == 0) {
     static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-    std::array<backends::asio::const_buffer, 1> pieces{backends::asio::buffer(go_on)};
+    std::array<backends::Piece, 1> pieces{boost::asio::buffer(go_on)};
     co_await x.send(pieces);
   }
   Time last_byte = began;
@@ -189,7 +189,7 @@ backends::Task<> leave_body(Exchange& x) {
   while (!x.body.done() && !x.body.bad() && !x.abandoned() && x.shard.now() < until && x.caller->bytes_read() - first < unread_taken_max) {
     x.body.pull(in);
     if (x.body.done()) break;
-    if (keep && in.room() == 0) x.caller->reserve(in.size());
+    if (keep && in.room() == 0) in.reserve(in.size());
     if (!keep) {
       in.consume(in.size());
       x.body.start(wire::Framing::until_close, 0, 0);

@@ -25,6 +25,7 @@ enum class Metric : std::uint8_t {
   queued_bytes,
   retry_credit,
   caller_connections,
+  connections_refused,
   upstream_connections,
   tokens,
   usage_estimated,
@@ -69,6 +70,7 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
     {"headgate_queued_bytes", Kind::gauge, "Bytes of the bodies of the requests waiting for the pool.", "pool"},
     {"headgate_retry_credit", Kind::gauge, "Retries that the route's budget would pay for now.", "route"},
     {"headgate_caller_connections", Kind::gauge, "Open connections from callers.", ""},
+    {"headgate_connections_refused_total", Kind::counter, "Connections closed unread because listen.connections_max were open.", ""},
     {"headgate_upstream_connections", Kind::gauge, "Connections to backends that attempts are using.", ""},
     {"headgate_tokens_total", Kind::counter, "Tokens of ended requests. Cached ones are counted under input as well.",
      "route,direction"},
@@ -271,6 +273,7 @@ void render_backends(Page& page, const MetricsView& view) {
 void render_traffic(Page& page, const MetricsView& view) {
   const ShardCounters& counters = view.counters;
   one(page, Metric::caller_connections, counters.caller_connections.get());
+  one(page, Metric::connections_refused, counters.connections_refused.get());
   one(page, Metric::upstream_connections, counters.upstream_connections.get());
   page.family(Metric::tokens);
   each_route(view, [&](std::string_view route, const RouteCounters& of) {
@@ -335,6 +338,7 @@ void ShardCounters::add(const ShardCounters& other) {
   for (std::size_t i = 0; i < refusals; ++i) refusals_by_code[i].add(other.refusals_by_code[i].get());
   requests_in_progress.add(other.requests_in_progress.get());
   caller_connections.add(other.caller_connections.get());
+  connections_refused.add(other.connections_refused.get());
   upstream_connections.add(other.upstream_connections.get());
   stream_events.add(other.stream_events.get());
   sse_parse_errors.add(other.sse_parse_errors.get());

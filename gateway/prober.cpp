@@ -27,7 +27,7 @@ namespace http = beast::http;
 using backends::ErrorCode;
 using backends::Executor;
 using backends::no_throw;
-using backends::Task;
+using backends::AsioTask;
 using Tcp = asio::ip::tcp;
 using Resolver = asio::ip::basic_resolver<Tcp, Executor>;
 using Timer =
@@ -83,13 +83,13 @@ struct Prober::Probe {
     interrupt();
   }
 
-  Task<Tcp::resolver::results_type> resolve();
-  Task<bool> ask();
-  static Task<void> watch(std::shared_ptr<Probe> probe, Time at, std::uint64_t serial);
-  static Task<void> run(std::shared_ptr<Shared> shared, std::shared_ptr<Probe> probe);
+  AsioTask<Tcp::resolver::results_type> resolve();
+  AsioTask<bool> ask();
+  static AsioTask<void> watch(std::shared_ptr<Probe> probe, Time at, std::uint64_t serial);
+  static AsioTask<void> run(std::shared_ptr<Shared> shared, std::shared_ptr<Probe> probe);
 };
 
-Task<Tcp::resolver::results_type> Prober::Probe::resolve() {
+AsioTask<Tcp::resolver::results_type> Prober::Probe::resolve() {
   ErrorCode not_numeric;
   const auto address = asio::ip::make_address(target.host, not_numeric);
   const std::string port = std::to_string(target.port);
@@ -102,7 +102,7 @@ Task<Tcp::resolver::results_type> Prober::Probe::resolve() {
 }
 
 // One GET on a connection of its own. `watch` closes the socket when time is up, which ends whatever waits here.
-Task<bool> Prober::Probe::ask() {
+AsioTask<bool> Prober::Probe::ask() {
   const auto where = co_await resolve();
   if (where.empty() || gone || late) co_return false;
   auto [connect_error, endpoint] = co_await asio::async_connect(socket, where, no_throw);
@@ -130,7 +130,7 @@ Task<bool> Prober::Probe::ask() {
   co_return true;
 }
 
-Task<void> Prober::Probe::watch(std::shared_ptr<Probe> probe, Time at, std::uint64_t serial) {
+AsioTask<void> Prober::Probe::watch(std::shared_ptr<Probe> probe, Time at, std::uint64_t serial) {
   if (probe->gone || probe->serial != serial) co_return;  // over before this began
   probe->limit.expires_at(at);
   auto [stopped] = co_await probe->limit.async_wait(no_throw);
@@ -139,7 +139,7 @@ Task<void> Prober::Probe::watch(std::shared_ptr<Probe> probe, Time at, std::uint
   probe->interrupt();
 }
 
-Task<void> Prober::Probe::run(std::shared_ptr<Shared> shared, std::shared_ptr<Probe> probe) {
+AsioTask<void> Prober::Probe::run(std::shared_ptr<Shared> shared, std::shared_ptr<Probe> probe) {
   const auto id = static_cast<std::uint64_t>(policies::index(probe->target.endpoint));
   const auto jitter = [&] { return unit(draw(shared->seed, id, probe->serial)); };
   const auto interval = static_cast<double>(probe->target.probe.interval.count());

@@ -15,7 +15,6 @@
 
 namespace headgate::gateway {
 
-namespace asio = backends::asio;
 using policies::End;
 
 namespace {
@@ -171,8 +170,8 @@ backends::Task<bool> StreamRelay::send_ready() {
   if (last) r.finished = true;
   const std::string_view events = a_.body.data(a_.link->in()).substr(0, from_buffer);
   const std::string_view tail = committed_ ? std::string_view(tail_end_) : std::string_view();
-  std::array<asio::const_buffer, 5> pieces{asio::buffer(x_.out), asio::buffer(comments_), asio::buffer(events),
-                                           asio::buffer(tail), asio::buffer(behind)};
+  std::array<backends::Piece, 5> pieces{boost::asio::buffer(x_.out), boost::asio::buffer(comments_), boost::asio::buffer(events),
+                                           boost::asio::buffer(tail), boost::asio::buffer(behind)};
   const bool sent = co_await x_.send(pieces);
   comments_.clear();
   if (committed_) {

@@ -12,7 +12,6 @@
 
 namespace headgate::gateway {
 
-namespace asio = backends::asio;
 using policies::End;
 
 namespace {
@@ -71,7 +70,7 @@ backends::Task<bool> deliver_whole(Attempt& a) {
     if (success) append_cost_line(x.out, x.request, a.target->price);
     x.out.append("\r\n");
     x.request.finished = true;
-    std::array<asio::const_buffer, 2> pieces{asio::buffer(x.out), asio::buffer(text)};
+    std::array<backends::Piece, 2> pieces{boost::asio::buffer(x.out), boost::asio::buffer(text)};
     const bool sent = co_await x.send(pieces);
     if (!sent) x.close_after = true;
   }
@@ -106,7 +105,7 @@ backends::Task<bool> pass_through(Attempt& a) {
     char size[24] = "";
     if (chunked && !text.empty()) x.out.append(size, static_cast<std::size_t>(std::snprintf(size, sizeof size, "%zx\r\n", text.size())));
     const std::string_view behind = !chunked ? "" : text.empty() ? (last ? "0\r\n\r\n" : "") : (last ? "\r\n0\r\n\r\n" : "\r\n");
-    std::array<asio::const_buffer, 3> pieces{asio::buffer(x.out), asio::buffer(text), asio::buffer(behind)};
+    std::array<backends::Piece, 3> pieces{boost::asio::buffer(x.out), boost::asio::buffer(text), boost::asio::buffer(behind)};
     const bool sent = co_await x.send(pieces);
     x.out.clear();
     if (!sent) co_return a.end(End::cancelled);
@@ -131,7 +130,7 @@ backends::Task<bool> pass_through(Attempt& a) {
 backends::Task<bool> relay_unary(Attempt& a) {
   Time idle_until = after(a.x.shard.now(), a.start.idle);
   if (a.head.framing == wire::Framing::length && a.head.content_length <= commit_at && !a.body.done()) {
-    a.link->reserve(static_cast<std::size_t>(a.head.content_length) - a.body.size());
+    a.link->in().reserve(static_cast<std::size_t>(a.head.content_length) - a.body.size());
   }
   std::uint64_t seen = a.link->bytes_read();
   if (a.event_stream && a.x.request.skim.stream) co_return co_await pass_through(a);

@@ -18,25 +18,10 @@ namespace asio = backends::asio;
 
 namespace {
 
+constexpr Nanos names_wait = std::chrono::seconds(3);  // at the start, for backends given by name
 constexpr Nanos cut_grace = std::chrono::seconds(5);  // after cutting: what has not ended by then is left behind
 
-using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
-
 double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
-
-// The first socket of a port is bound without SO_REUSEPORT, so that a taken port fails; the others join it.
-Shard::Acceptor bind_acceptor(asio::io_context& io, const asio::ip::tcp::endpoint& at, bool first, const std::string& text) {
-  Shard::Acceptor acceptor(io.get_executor());
-  backends::ErrorCode failed;
-  acceptor.open(at.protocol(), failed);
-  if (!failed) acceptor.set_option(asio::socket_base::reuse_address(true), failed);
-  if (!failed && !first) acceptor.set_option(ReusePort(true), failed);
-  if (!failed) acceptor.bind(at, failed);
-  if (!failed && first) acceptor.set_option(ReusePort(true), failed);
-  if (!failed) acceptor.listen(4096, failed);
-  if (failed) throw std::system_error(failed.value(), std::system_category(), "cannot listen on " + text);
-  return acceptor;
-}
 
 }  // namespace
 
@@ -54,7 +39,7 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
       prober_(io_, catalog->options.seed, [this](policies::EndpointId endpoint, bool ok) { host_.probed(endpoint, ok); }),
       signals_(io_, SIGTERM, SIGINT, SIGHUP) {
   names_.learn(*catalog);
-  const Shared shared{host_, access_log_, bodies_, draining_, [this] { return ready(); }};
+  const Shared shared{host_, access_log_, bodies_, draining_, connections_, [this] { return ready(); }};
   for (std::uint32_t n = 0; n < catalog->options.workers; ++n) {
     shards_.push_back(std::make_unique<Shard>(static_cast<std::uint16_t>(n), shared, catalog));
   }
@@ -73,23 +58,37 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
 
 Server::~Server() = default;
 
+void Server::turn_wheel(Time at) {
+  wheel_timer_.expires_at(at);
+  wheel_timer_.async_wait([this](const backends::ErrorCode& stopped) {
+    if (!stopped) wheel_.turn();
+  });
+}
+
+// The first socket of a port is bound without SO_REUSEPORT, so that a taken port fails; the others join it.
 void Server::listen_data() {
   const std::string& text = catalog()->options.listen.data;
   const config::HostPort at = *config::parse_listen(text).value;
-  asio::ip::tcp::endpoint endpoint(asio::ip::make_address(at.host), at.port);
-  bool first = true;
-  for (const auto& shard : shards_) {
-    Shard::Acceptor acceptor = bind_acceptor(shard->io, endpoint, first, text);
-    endpoint = acceptor.local_endpoint();  // a port given as 0 is known now
-    shard->listen(std::move(acceptor));
-    first = false;
+  std::uint16_t port = at.port;  // one given as 0 is known after the first
+  try {
+    for (std::size_t n = 0; n < shards_.size(); ++n) {
+      const int fd = backends::open_listener(*backends::Endpoint::numeric(at.host, port), n > 0);
+      backends::share_port(fd);
+      port = backends::port_of(fd);
+      shards_[n]->listen(fd);
+    }
+  } catch (const std::system_error& failed) {
+    throw std::system_error(failed.code(), "cannot listen on " + text);
   }
-  spdlog::info("serving on {}:{}", endpoint.address().to_string(), endpoint.port());
+  spdlog::info("serving on {}:{}", at.host, port);
 }
 
 int Server::run() {
   admin_->start();
   prober_.set_targets(catalog()->probes);
+  resolver_.set_targets(*catalog());
+  const Time names_by = std::chrono::steady_clock::now() + names_wait;
+  while (!resolver_.all_known() && std::chrono::steady_clock::now() < names_by) io_.run_one_until(names_by);
   start_shards();
   wait_for_signal();
   spdlog::info("admin on port {}; {} worker(s), configuration version {}", admin_->port(), shards_.size(), catalog()->version);
@@ -154,10 +153,11 @@ void Server::shard_ended() {
   signals_.cancel(ignored);
   admin_->stop();
   prober_.stop();
+  resolver_.stop();
   tick_.cancel();
   drain_end_.cancel();
   give_up_.cancel();
-  wheel_.stop();
+  wheel_timer_.cancel();
 }
 
 bool Server::ready() { return !draining_ && host_.any_servable(*catalog()); }
@@ -196,6 +196,7 @@ ReloadReport Server::reload() {
   for (const auto& shard : shards_) shard->use(next);
   admin_->set_token(now.admin.token);
   prober_.set_targets(next->probes);
+  resolver_.set_targets(*next);
   spdlog::set_level(spdlog::level::from_str(now.log.level));
   catalog_ = next;
   ++reloads_ok_;

@@ -3,16 +3,19 @@
 #pragma once
 
 #include <atomic>
+#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "backends/io/io.hpp"
 #include "config/catalog.hpp"
 #include "gateway/admin.hpp"
 #include "gateway/name_book.hpp"
 #include "gateway/prober.hpp"
+#include "gateway/resolver.hpp"
 #include "gateway/serve.hpp"
 #include "gateway/shard.hpp"
 
@@ -26,6 +29,7 @@ class Server {
   int run();
 
  private:
+  void turn_wheel(Time at);
   void listen_data();
   void start_shards();
   void wait_for_signal();
@@ -46,17 +50,21 @@ class Server {
   config::IdBook ids_;
   std::atomic<std::shared_ptr<const config::Catalog>> catalog_;
   backends::asio::io_context io_{1};
-  backends::Wheel wheel_{io_};
+  backends::asio::basic_waitable_timer<std::chrono::steady_clock, backends::asio::wait_traits<std::chrono::steady_clock>,
+                                       backends::Executor> wheel_timer_{io_.get_executor()};
+  backends::Wheel wheel_{[this](Time at) { turn_wheel(at); }};
   DispatchHost host_;
   AccessLog access_log_;
   BodyMemory bodies_;
   std::atomic<bool> draining_{false};
+  std::atomic<std::uint32_t> connections_{0};
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<std::thread> threads_;
   std::size_t shards_running_ = 0;
   NameBook names_;
   backends::Alarm tick_, drain_end_, give_up_;
   Prober prober_;
+  Resolver resolver_{io_};
   std::unique_ptr<AdminServer> admin_;
   boost::asio::signal_set signals_;
   std::uint64_t reloads_ok_ = 0, reloads_failed_ = 0;

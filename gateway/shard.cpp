@@ -1,19 +1,14 @@
 #include "gateway/shard.hpp"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/post.hpp>
+#include <unistd.h>
 
 #include "gateway/connection.hpp"
 #include "gateway/exchange.hpp"
 
 namespace headgate::gateway {
 
-namespace asio = backends::asio;
-
 namespace {
 constexpr Nanos flush_every = std::chrono::milliseconds(100);
-constexpr Nanos accept_pause = std::chrono::milliseconds(100);  // no descriptors left: try again then
 
 backends::UpstreamPoolOptions pool_options(const config::Catalog& catalog) {
   return {.idle = catalog.options.upstream.idle, .idle_max = catalog.options.upstream.idle_max};
@@ -27,48 +22,35 @@ Shard::Shard(std::uint16_t number_, Shared shared_, std::shared_ptr<const config
       lines(shared.access_log),
       catalog_(std::move(catalog)),
       flusher_(wheel, [this] { flush_lines(); }),
-      accept_again_(wheel, [this] { accept(); }),
       id_seed_(static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count())) {}
 
 Shard::~Shard() = default;
 
-void Shard::listen(Acceptor acceptor) {
-  acceptor_ = std::make_unique<Acceptor>(std::move(acceptor));
-  accept();
+void Shard::listen(int fd) {
+  listener_ = std::make_unique<backends::Listener>(loop, fd, [this](int connection) { accepted(connection); });
 }
 
 void Shard::run() {
   flusher_.set(now() + flush_every);
-  io.run();
+  loop.run();
   lines.flush();
 }
 
-void Shard::accept() {
-  if (stopping_ || !acceptor_) return;
-  acceptor_->async_accept([this](const backends::ErrorCode& failed, backends::Socket socket) {
-    if (stopping_) return;
-    if (!failed) {
-      accepted(std::move(socket));
-    } else if (failed == asio::error::no_descriptors || failed == asio::error::no_buffer_space ||
-               failed == asio::error::no_memory) {
-      return accept_again_.set(now() + accept_pause);
-    }
-    accept();
-  });
-}
-
-void Shard::accepted(backends::Socket socket) {
-  const std::uint32_t share = catalog_->options.listen.connections_max / std::max(1u, catalog_->options.workers);
-  if (connections_ >= std::max(1u, share)) return;  // closed by its destructor
+void Shard::accepted(int fd) {
+  if (shared.connections.fetch_add(1, std::memory_order_relaxed) >= catalog_->options.listen.connections_max) {
+    shared.connections.fetch_sub(1, std::memory_order_relaxed);
+    counters.connections_refused.add();
+    ::close(fd);
+    return;
+  }
   ++connections_;
   counters.caller_connections.add();
-  asio::co_spawn(io, serve_connection(*this, backends::Link::adopt(std::move(socket), buffers)),
-                 [this](std::exception_ptr bug) {
-                   if (bug) std::rethrow_exception(bug);
-                   --connections_;
-                   counters.caller_connections.sub();
-                   close_if_empty();
-                 });
+  backends::spawn(serve_connection(*this, backends::Link::adopt(loop, buffers, fd)), [this] {
+    --connections_;
+    shared.connections.fetch_sub(1, std::memory_order_relaxed);
+    counters.caller_connections.sub();
+    close_if_empty();
+  });
 }
 
 std::uint32_t Shard::enroll(Exchange& exchange) {
@@ -88,7 +70,7 @@ void Shard::leave(std::uint32_t slot) {
 }
 
 void Shard::post(Delivery delivery) {
-  asio::post(io, [this, delivery = std::move(delivery)]() mutable { deliver(std::move(delivery)); });
+  loop.post([this, delivery = std::move(delivery)]() mutable { deliver(std::move(delivery)); });
 }
 
 void Shard::deliver(Delivery delivery) {
@@ -104,17 +86,16 @@ void Shard::deliver(Delivery delivery) {
 }
 
 void Shard::use(std::shared_ptr<const config::Catalog> catalog) {
-  asio::post(io, [this, catalog = std::move(catalog)]() mutable {
+  loop.post([this, catalog = std::move(catalog)]() mutable {
     catalog_ = std::move(catalog);
     upstream.options(pool_options(*catalog_));
   });
 }
 
 void Shard::stop_listening() {
-  asio::post(io, [this] {
+  loop.post([this] {
     stopping_ = true;
-    accept_again_.cancel();
-    if (acceptor_) acceptor_->close();
+    listener_.reset();
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (slots_[i] != nullptr && slots_[i]->idle) slots_[i]->waker.wake();
     }
@@ -123,7 +104,7 @@ void Shard::stop_listening() {
 }
 
 void Shard::cut_all() {
-  asio::post(io, [this] {
+  loop.post([this] {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (slots_[i] == nullptr) continue;
       slots_[i]->stopping = true;
@@ -142,7 +123,7 @@ void Shard::close_if_empty() {
   if (!stopping_ || connections_ != 0) return;
   flusher_.cancel();
   upstream.close_all();
-  wheel.stop();
+  loop.stop();
 }
 
 }  // namespace headgate::gateway

@@ -1,13 +1,12 @@
-// One worker thread and everything that belongs to it: io_context, listener, callers, upstream connections, buffers,
+// One worker thread and everything that belongs to it: event loop, listener, callers, upstream connections, buffers,
 // deadlines, counters, log lines. A connection never changes shard; other threads only post().
 #pragma once
 
-#include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "backends/io/listener.hpp"
 #include "backends/io/wheel.hpp"
 #include "backends/upstream_pool.hpp"
 #include "backends/wire/json_skim.hpp"
@@ -29,18 +28,17 @@ struct Shared {
   AccessLog& access_log;
   BodyMemory& bodies;
   std::atomic<bool>& draining;
+  std::atomic<std::uint32_t>& connections;  // of callers
   std::function<bool()> ready;
 };
 
 class Shard final : public OrderPort {
  public:
-  using Acceptor = backends::asio::basic_socket_acceptor<backends::asio::ip::tcp, backends::Executor>;
-
   Shard(std::uint16_t number, Shared shared, std::shared_ptr<const config::Catalog> catalog);
   ~Shard();
 
   // Before run(): a bound, listening socket.
-  void listen(Acceptor acceptor);
+  void listen(int fd);
   void run();  // until the last connection is gone after stop_listening()
 
   // Any thread.
@@ -59,8 +57,8 @@ class Shard final : public OrderPort {
 
   const std::uint16_t number;
   Shared shared;
-  backends::asio::io_context io{1};
-  backends::Wheel wheel{io};
+  backends::Loop loop;
+  backends::LoopWheel wheel{loop};
   backends::BufferPool buffers;
   backends::UpstreamPool upstream;
   ShardCounters counters;
@@ -70,18 +68,17 @@ class Shard final : public OrderPort {
   std::uint64_t cut_at_stop = 0;  // requests ended by cut_all(); read after run()
 
  private:
-  void accept();
-  void accepted(backends::Socket socket);
+  void accepted(int fd);
   void deliver(Delivery delivery);
   void flush_lines();
   void close_if_empty();
 
   std::shared_ptr<const config::Catalog> catalog_;
-  std::unique_ptr<Acceptor> acceptor_;
+  std::unique_ptr<backends::Listener> listener_;
   std::vector<Exchange*> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::uint32_t connections_ = 0;
-  backends::Alarm flusher_, accept_again_;
+  backends::Alarm flusher_;
   bool stopping_ = false;
   std::uint64_t id_seed_, ids_made_ = 0;  // request ids: unlike those of other shards and earlier processes
 };

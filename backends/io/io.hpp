@@ -1,4 +1,5 @@
-// The Asio types everything here uses: one thread per io_context, concrete executor, errors as values.
+// Asio as everything off a request's way uses it (admin, probes): one thread per io_context, concrete executor, errors
+// as values.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>
@@ -13,7 +14,7 @@ namespace headgate::backends {
 namespace asio = boost::asio;
 using Executor = asio::io_context::executor_type;
 template <class T = void>
-using Task = asio::awaitable<T, Executor>;
+using AsioTask = asio::awaitable<T, Executor>;
 using Socket = asio::basic_stream_socket<asio::ip::tcp, Executor>;
 using ErrorCode = boost::system::error_code;
 

@@ -1,130 +1,161 @@
 #include "backends/io/link.hpp"
 
-#include <boost/asio/ip/tcp.hpp>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
 
 namespace headgate::backends {
 
 namespace {
-constexpr std::size_t read_room_min = 4096;  // below this a fresh read first makes room
+
+constexpr std::size_t read_room_min = 4096;  // below this an empty buffer gets fresh room
+constexpr std::size_t pieces_max = 16;
+
+void set_no_delay(int fd) {
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-void RetireLink::operator()(Link* link) const {
-  link->waker_ = nullptr;
-  link->close();
-  if (link->pending()) {
-    link->retired_ = true;
-  } else {
-    delete link;
-  }
-}
+}  // namespace
 
-LinkPtr Link::adopt(Socket socket, BufferPool& pool) {
-  ErrorCode ignored;
-  socket.non_blocking(true, ignored);
-  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-  return LinkPtr(new Link(std::move(socket), pool));
-}
-
-LinkPtr Link::dial(asio::io_context& io, BufferPool& pool, const asio::ip::tcp::endpoint& to) {
-  LinkPtr link(new Link(Socket(io.get_executor()), pool));
-  ErrorCode failed;
-  link->socket_.open(to.protocol(), failed);
-  if (failed) {
-    link->ended_ = true;
-    return link;
-  }
-  link->socket_.non_blocking(true, failed);
-  link->socket_.set_option(asio::ip::tcp::no_delay(true), failed);
-  link->connecting_ = true;
-  link->socket_.async_connect(to, [self = link.get()](const ErrorCode& refused) {
-    self->connecting_ = false;
-    if (refused) self->ended_ = true;
-    self->settle();
-  });
+LinkPtr Link::adopt(Loop& loop, BufferPool& pool, int fd) {
+  LinkPtr link(new Link(loop, pool, fd));
+  set_no_delay(fd);
+  if (!loop.watch(fd, *link)) link->close();
   return link;
 }
 
-void Link::settle() {
-  if (retired_) {
-    if (!pending()) delete this;
-  } else if (waker_ != nullptr) {
-    waker_->wake();
+LinkPtr Link::dial(Loop& loop, BufferPool& pool, const Endpoint& to) {
+  const int fd = ::socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  LinkPtr link(new Link(loop, pool, fd));
+  link->readable_ = link->writable_ = false;
+  link->connecting_ = true;
+  if (fd >= 0) set_no_delay(fd);
+  if (fd < 0 || (::connect(fd, to.address(), to.size()) != 0 && errno != EINPROGRESS) || !loop.watch(fd, *link)) link->close();
+  return link;
+}
+
+Link::~Link() { close(); }
+
+void Link::on_ready(std::uint32_t events) {
+  bool news = false;
+  if (connecting_) {
+    if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size);
+    connecting_ = false;
+    if (error != 0) close();
+    writable_ = true;
+    news = true;
   }
+  if ((events & EPOLLOUT) != 0) writable_ = true;
+  if (awaiting_writable_ && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0) {
+    awaiting_writable_ = false;
+    news = true;
+  }
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) news = !std::exchange(peer_ended_, true) || news;
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) readable_ = true;
+  if (armed_ && readable_ && !ended_) news = read() || news;
+  if (news) wake();
 }
 
 void Link::arm() {
-  if (reading_ || ended_ || connecting_) return;
+  armed_ = true;
+  if (ended_ || connecting_) return;
+  if (readable_) {
+    if (read()) wake();
+  } else if (in_.empty()) {
+    in_.release();
+  }
+}
+
+// One receive. A short one has taken all there was, unless the peer's end waits behind it.
+bool Link::read() {
   if (in_.empty()) {
     in_.clear();
     in_.reserve(read_room_min);
   }
-  if (in_.room() == 0) return;
-  reading_ = true;
-  armed_at_ = in_.tail();
-  socket_.async_read_some(asio::buffer(in_.tail(), in_.room()), [this](const ErrorCode& failed, std::size_t n) {
-    reading_ = false;
-    if (retired_) return settle();
-    if (failed) {
-      ended_ = true;
-      clean_end_ = failed == asio::error::eof;
-    } else {
-      take_in(n);
-    }
-    parked_.release();
-    settle();
-  });
+  const std::size_t room = in_.room();
+  if (room == 0) return false;
+  armed_ = false;
+  const ssize_t n = ::recv(fd_, in_.tail(), room, 0);
+  if (n > 0) {
+    const auto count = static_cast<std::size_t>(n);
+    in_.commit(count);
+    bytes_read_ += count;
+    if (count < room && !peer_ended_) readable_ = false;
+    return true;
+  }
+  if (n < 0 && errno == EAGAIN) {
+    readable_ = false;
+    armed_ = true;
+    if (in_.empty()) in_.release();
+    return false;
+  }
+  ended_ = true;
+  clean_end_ = n == 0;
+  return true;
 }
 
-void Link::take_in(std::size_t n) {
-  if (in_.room() < n) in_.reserve(n);
-  if (armed_at_ != in_.tail()) std::memmove(in_.tail(), armed_at_, n);
-  in_.commit(n);
-  bytes_read_ += n;
+std::size_t Link::write_some(std::span<const Piece> pieces) {
+  if (fd_ < 0) {
+    write_failed_ = true;
+    return 0;
+  }
+  std::array<iovec, pieces_max> parts;
+  std::size_t count = 0, wanted = 0;
+  for (const Piece& piece : pieces) {
+    if (piece.size() == 0) continue;
+    if (count == parts.size()) break;
+    parts[count++] = {const_cast<void*>(piece.data()), piece.size()};
+    wanted += piece.size();
+  }
+  if (count == 0) return 0;
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = count;
+  const ssize_t n = ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+  if (n < 0 && errno != EAGAIN) write_failed_ = true;
+  const std::size_t taken = n > 0 ? static_cast<std::size_t>(n) : 0;
+  if (taken < wanted) writable_ = false;
+  return taken;
 }
 
-void Link::reserve(std::size_t n) {
-  if (in_.room() >= n) return;
-  if (!reading_) return in_.reserve(n);
-  Buffer bigger(pool_);
-  bigger.reserve(in_.size() + n);
-  std::memcpy(bigger.tail(), in_.data(), in_.size());
-  bigger.commit(in_.size());
-  if (parked_.capacity() == 0) parked_ = std::move(in_);
-  in_ = std::move(bigger);
-}
-
-std::size_t Link::write_some(std::span<const asio::const_buffer> pieces) {
-  ErrorCode failed;
-  const std::size_t n = socket_.write_some(pieces, failed);
-  if (failed && failed != asio::error::would_block && failed != asio::error::try_again) write_failed_ = true;
-  return n;
-}
-
+// A short write leaves the socket full, so that an edge comes when there is room again.
 void Link::await_writable() {
-  if (writing_ || ended_) return;
-  writing_ = true;
-  socket_.async_wait(Socket::wait_write, [this](const ErrorCode& failed) {
-    writing_ = false;
-    if (failed) write_failed_ = true;
-    settle();
-  });
+  if (awaiting_writable_ || ended_) return;
+  if (writable_) {
+    wake();
+  } else {
+    awaiting_writable_ = true;
+  }
 }
 
 void Link::close() {
-  ErrorCode ignored;
-  socket_.close(ignored);
   ended_ = true;
+  connecting_ = awaiting_writable_ = false;
+  if (fd_ < 0) return;
+  loop_.forget(*this);
+  ::close(fd_);
+  fd_ = -1;
 }
 
 void Link::reset() {
-  ErrorCode ignored;
-  socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  const linger now{.l_onoff = 1, .l_linger = 0};
+  if (fd_ >= 0) ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
   close();
 }
 
 void Link::shut_down() {
-  ErrorCode ignored;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  if (fd_ >= 0) ::shutdown(fd_, SHUT_WR);
 }
 
 }  // namespace headgate::backends

@@ -1,8 +1,7 @@
-// One TCP connection whose read is always armed: bytes, the peer's end and errors are noticed whether or not anyone
-// waits for them, and a keep-alive request costs no call beyond its own sends and receives.
+// One TCP connection on a Loop. Bytes, the peer's end and errors are noticed whether or not anyone waits for them, and a
+// keep-alive request costs no system call beyond its own sends and receives.
 // The owner is a coroutine with a Waker: every event of the link sets a flag here and wakes it.
-// Not thread-safe; lives on its worker. Destroyed through LinkPtr: operations still pending keep the memory, not the
-// socket.
+// Not thread-safe; lives on its worker.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -11,68 +10,69 @@
 #include <span>
 
 #include "backends/io/buffer.hpp"
-#include "backends/io/io.hpp"
+#include "backends/io/endpoint.hpp"
+#include "backends/io/loop.hpp"
 #include "backends/io/waker.hpp"
 
 namespace headgate::backends {
 
-class Link;
-struct RetireLink {
-  void operator()(Link* link) const;
-};
-using LinkPtr = std::unique_ptr<Link, RetireLink>;
+using Piece = boost::asio::const_buffer;  // of a gathered write
 
-class Link {
+class Link;
+using LinkPtr = std::unique_ptr<Link>;
+
+class Link final : public Loop::Watched {
  public:
-  static LinkPtr adopt(Socket socket, BufferPool& pool);                                   // accepted
-  static LinkPtr dial(asio::io_context& io, BufferPool& pool, const asio::ip::tcp::endpoint& to);  // connecting() at first
+  static LinkPtr adopt(Loop& loop, BufferPool& pool, int fd);                   // accepted; the link's from here on
+  static LinkPtr dial(Loop& loop, BufferPool& pool, const Endpoint& to);        // connecting() at first
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
 
   // Who is woken; null: nobody (an idle connection in its pool).
   void owner(Waker* waker) { waker_ = waker; }
 
-  // Reading. arm() starts a read into in() if none is pending and there is room. Bytes may be consumed or erased while
-  // it is pending: what comes is put behind what is left. Room is made by reserve() here, not on the buffer.
+  // Reading. arm(): what has come, or comes next, is put into in() as far as it has room, and the owner is woken. Until
+  // then an empty buffer gives its memory back.
   void arm();
   Buffer& in() { return in_; }
-  void reserve(std::size_t n);  // views into in() are then invalid
-  bool reading() const { return reading_; }
   bool ended() const { return ended_; }    // the peer closed or reset, or close() was called
   bool clean_end() const { return clean_end_; }  // by FIN
+  bool peer_ended() const { return ended_ || peer_ended_; }  // known even while unread bytes stand before the end
   std::uint64_t bytes_read() const { return bytes_read_; }
 
   bool connecting() const { return connecting_; }
   bool connected() const { return !connecting_ && !ended_; }
 
   // Writing: as much as the kernel takes now. Returns bytes taken; fewer than given: await_writable(), then again.
-  std::size_t write_some(std::span<const asio::const_buffer> pieces);
+  std::size_t write_some(std::span<const Piece> pieces);
   void await_writable();                   // wakes the owner; awaiting_writable() until then
-  bool awaiting_writable() const { return writing_; }
+  bool awaiting_writable() const { return awaiting_writable_; }
   bool write_failed() const { return write_failed_; }
 
-  void close();        // now; pending operations end
-  void reset();        // close with RST: the peer learns that the answer is not whole
-  void shut_down();    // FIN after what was written
-
-  Socket& socket() { return socket_; }
+  void close();      // now
+  void reset();      // close with RST: the peer learns that the answer is not whole
+  void shut_down();  // FIN after what was written
 
  private:
-  friend struct RetireLink;
-  Link(Socket socket, BufferPool& pool) : socket_(std::move(socket)), pool_(pool), in_(pool), parked_(pool) {}
-  ~Link() = default;
-  bool pending() const { return reading_ || writing_ || connecting_; }
-  void settle();  // after a completion: wake the owner, or free a retired link
+  Link(Loop& loop, BufferPool& pool, int fd) : loop_(loop), in_(pool), fd_(fd) {}
+  void on_ready(std::uint32_t events) override;
+  bool read();  // false: nothing was there
+  void wake() {
+    if (waker_ != nullptr) waker_->wake();
+  }
 
-  void take_in(std::size_t n);  // n bytes arrived at armed_at_
-
-  Socket socket_;
-  BufferPool& pool_;
+  Loop& loop_;
   Buffer in_;
-  Buffer parked_;            // the block a pending read goes to, when in_ has grown out of it meanwhile
-  char* armed_at_ = nullptr;  // where the pending read goes
   Waker* waker_ = nullptr;
   std::uint64_t bytes_read_ = 0;
-  bool reading_ = false, writing_ = false, connecting_ = false;
-  bool ended_ = false, clean_end_ = false, write_failed_ = false, retired_ = false;
+  int fd_;
+  bool armed_ = false;
+  bool readable_ = true;  // there may be bytes: an edge came and was not yet used up
+  bool peer_ended_ = false;  // behind the bytes still unread
+  bool writable_ = true;     // as far as is known
+  bool connecting_ = false, awaiting_writable_ = false;
+  bool ended_ = false, clean_end_ = false, write_failed_ = false;
 };
 
 }  // namespace headgate::backends

@@ -4,11 +4,7 @@
 //   while (!link.readable()) co_await waker.wait();
 #pragma once
 
-#include <boost/asio/async_result.hpp>
-#include <boost/asio/deferred.hpp>
-#include <cstddef>
-#include <new>
-#include <type_traits>
+#include <coroutine>
 #include <utility>
 
 namespace headgate::backends {
@@ -18,42 +14,30 @@ class Waker {
   Waker() = default;
   Waker(const Waker&) = delete;
   Waker& operator=(const Waker&) = delete;
-  ~Waker() {
-    if (run_ != nullptr) run_(storage_, false);
-  }
 
   // Completes at once if wake() was called since the last wait.
   auto wait() {
-    return boost::asio::async_initiate<const boost::asio::deferred_t&, void()>(
-        [](auto handler, Waker* self) { self->store(std::move(handler)); }, boost::asio::deferred, this);
+    struct Wait {
+      Waker& waker;
+      bool await_ready() const { return std::exchange(waker.signalled_, false); }
+      void await_suspend(std::coroutine_handle<> waiting) const { waker.waiting_ = waiting; }
+      void await_resume() const {}
+    };
+    return Wait{*this};
   }
 
   // Runs the waiting coroutine on this stack, or is remembered for its next wait. Call it last: the coroutine may end
   // and destroy what called.
   void wake() {
-    if (run_ == nullptr) {
+    if (!waiting_) {
       signalled_ = true;
       return;
     }
-    std::exchange(run_, nullptr)(storage_, true);
+    std::exchange(waiting_, nullptr).resume();
   }
 
  private:
-  template <class Handler>
-  void store(Handler handler) {
-    if (std::exchange(signalled_, false)) return std::move(handler)();
-    static_assert(sizeof(Handler) <= sizeof(storage_) && alignof(Handler) <= alignof(std::max_align_t));
-    ::new (static_cast<void*>(storage_)) Handler(std::move(handler));
-    run_ = [](void* storage, bool invoke) {
-      auto* stored = std::launder(static_cast<Handler*>(storage));
-      Handler taken(std::move(*stored));
-      stored->~Handler();
-      if (invoke) std::move(taken)();
-    };
-  }
-
-  alignas(std::max_align_t) std::byte storage_[64];
-  void (*run_)(void*, bool) = nullptr;
+  std::coroutine_handle<> waiting_;
   bool signalled_ = false;
 };
 

@@ -45,12 +45,8 @@ void Wheel::remove(Alarm& alarm) {
 }
 
 void Wheel::sleep_until(std::int64_t tick_number) {
-  if (stopped_) return;
   sleeping_to_ = tick_number;
-  timer_.expires_at(Time(tick * tick_number));
-  timer_.async_wait([this](const ErrorCode& stopped) {
-    if (!stopped) turn();
-  });
+  sleep_until_(Time(tick * tick_number));
 }
 
 // The first tick after `from` whose slot may hold an alarm; within one round.
@@ -95,11 +91,6 @@ void Wheel::turn() {
     const std::int64_t due = next_due(done_);
     if (due < sleeping_to_) sleep_until(due);
   }
-}
-
-void Wheel::stop() {
-  stopped_ = true;
-  timer_.cancel();
 }
 
 }  // namespace headgate::backends

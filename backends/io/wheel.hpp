@@ -1,5 +1,5 @@
-// Deadlines of one thread on a coarse wheel: setting, moving and cancelling one is a few stores, and one Asio timer
-// serves them all. An alarm rings at most one tick (8 ms) late, never early. After Varghese and Lauck, "Hashed and
+// Deadlines of one thread on a coarse wheel: setting, moving and cancelling one is a few stores, and one timer of the
+// host serves them all. An alarm rings at most one tick (8 ms) late, never early. After Varghese and Lauck, "Hashed and
 // Hierarchical Timing Wheels", SOSP 1987 (scheme 6: one wheel, later rounds stay in their slot).
 //
 //   Alarm alarm(wheel, [&] { waker.wake(); });
@@ -8,14 +8,12 @@
 #pragma once
 
 #include <array>
-#include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 
-#include "backends/io/io.hpp"
+#include "backends/io/loop.hpp"
 #include "policies/base/time.hpp"
 
 namespace headgate::backends {
@@ -47,31 +45,37 @@ class Wheel {
   static constexpr Nanos tick = std::chrono::milliseconds(8);
   static constexpr std::size_t slots = 1024;  // one round is 8.2 s
 
-  explicit Wheel(asio::io_context& io) : timer_(io.get_executor()) {}
+  // `sleep_until` is asked to call turn() at a time; a later call replaces an earlier one.
+  explicit Wheel(std::function<void(Time)> sleep_until) : sleep_until_(std::move(sleep_until)) {}
   Wheel(const Wheel&) = delete;
   Wheel& operator=(const Wheel&) = delete;
 
-  // No more ringing; the timer is given up so that the io_context can run out of work.
-  void stop();
+  void turn();  // rings what is due
 
  private:
   friend class Alarm;
-  using Timer = asio::basic_waitable_timer<std::chrono::steady_clock, asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
   static std::int64_t tick_after(Time at) { return (at.time_since_epoch() + tick - Nanos(1)) / tick; }
   void insert(Alarm& alarm);
   void remove(Alarm& alarm);
   void sleep_until(std::int64_t tick_number);
-  void turn();
   std::int64_t next_due(std::int64_t from) const;
 
   std::array<Alarm*, slots> slot_{};
   std::array<std::uint64_t, slots / 64> used_{};  // a bit per slot that may hold an alarm
-  Timer timer_;
+  std::function<void(Time)> sleep_until_;
   std::int64_t done_ = 0;      // every tick up to this one has been served
   std::int64_t sleeping_to_ = INT64_MAX;
   std::size_t count_ = 0;
-  bool stopped_ = false;
+};
+
+// A Wheel on a Loop.
+class LoopWheel : public Wheel {
+ public:
+  explicit LoopWheel(Loop& loop) : Wheel([this](Time at) { timer_.set(at); }), timer_(loop, [this] { turn(); }) {}
+
+ private:
+  Loop::Timer timer_;
 };
 
 }  // namespace headgate::backends

@@ -23,9 +23,9 @@ Time now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-Connection::Connection(Replica& replica, backends::Socket socket, Listener listener)
+Connection::Connection(Replica& replica, int fd, Listener listener)
     : replica_(replica),
-      link_(Link::adopt(std::move(socket), replica.scratch().buffers)),
+      link_(Link::adopt(replica.loop(), replica.scratch().buffers, fd)),
       alarm_(replica.scratch().wheel,
              [this] {
                due_ = true;
@@ -80,20 +80,19 @@ bool Connection::step() {
   return true;
 }
 
-// A read is always pending, so that a caller who leaves is noticed, except while a pipelined request waits its turn.
+// Always, so that a caller who leaves is noticed, except while a pipelined request waits its turn.
 void Connection::arm() {
   Buffer& in = link_->in();
-  if (link_->reading()) return;
   if (phase_ == Phase::closing) in.clear();
   if (phase_ != Phase::reading && !in.empty()) return;
-  if (in.room() < read_room) in.reserve(std::max(read_room, in.size()));
+  if (!in.empty() && in.room() < read_room) in.reserve(std::max(read_room, in.size()));
   link_->arm();
 }
 
 bool Connection::flush() {
   if (pending() == 0) return true;
   if (link_->awaiting_writable()) return !link_->write_failed();
-  const backends::asio::const_buffer piece(out_.data() + sent_, pending());
+  const backends::Piece piece(out_.data() + sent_, pending());
   sent_ += link_->write_some({&piece, 1});
   if (pending() == 0) {
     out_.clear();
@@ -105,8 +104,7 @@ bool Connection::flush() {
 
 bool Connection::read_request() {
   Buffer& in = link_->in();
-  // While a read is pending the buffer must stay in place; what it brings wakes us again.
-  if (link_->reading() || (in.empty() && !have_head_)) return false;
+  if (in.empty() && !have_head_) return false;
   if (!have_head_ && !read_head()) return false;
   body_.pull(in);
   if (body_.bad()) {

@@ -30,7 +30,7 @@ enum class Listener : std::uint8_t { data, control };  // control: /control and 
 
 class Connection {
  public:
-  Connection(Replica& replica, backends::Socket socket, Listener listener);
+  Connection(Replica& replica, int fd, Listener listener);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

@@ -1,21 +1,16 @@
 #include "backends/mock/replica.hpp"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
+#include <system_error>
 
 namespace headgate::mock {
 namespace {
 
-namespace asio = backends::asio;
-using backends::ErrorCode;
-using backends::no_throw;
-using backends::Socket;
 using backends::Task;
 using backends::Waker;
 
-Task<> serve_connection(Replica& replica, Socket socket, Listener listener) {
-  Connection connection(replica, std::move(socket), listener);
+Task<> serve_connection(Replica& replica, int fd, Listener listener) {
+  Connection connection(replica, fd, listener);
   Waker& waker = connection.waker();
   if (!replica.enter(connection, listener)) co_return;
   while (connection.step()) {
@@ -30,75 +25,50 @@ std::uint16_t nth_port(std::uint16_t first, std::uint16_t index) {
 
 }  // namespace
 
-Replica::Replica(asio::io_context& io, Scratch& scratch, const MockOptions& options, const engine::Profile& profile,
+Replica::Replica(backends::Loop& loop, Scratch& scratch, const MockOptions& options, const engine::Profile& profile,
                  std::uint16_t index)
-    : io_(io),
+    : loop_(loop),
       scratch_(scratch),
       options_(options),
       port_(nth_port(options.port, index)),
       control_port_(nth_port(options.control_port, index)),
-      acceptor_(io.get_executor()),
-      control_acceptor_(io.get_executor()),
       faults_(options.seed + index),
       engine_(profile),
-      timer_(io.get_executor()),
+      timer_(loop, [this] { run_engine(); }),
       by_place_(engine_.places(), nullptr) {}
 
 bool Replica::start(std::string& problem) {
-  if (!listen(acceptor_, port_, problem)) return false;
-  if (control_port_ != 0 && !listen(control_acceptor_, control_port_, problem)) return false;
-  accept_on(acceptor_, Listener::data);
-  if (control_port_ != 0) accept_on(control_acceptor_, Listener::control);
-  return true;
+  return listen(Listener::data, problem) && (control_port_ == 0 || listen(Listener::control, problem));
 }
 
 void Replica::stop() {
   stopped_ = true;
-  ErrorCode ignored;
-  acceptor_.close(ignored);
-  control_acceptor_.close(ignored);
-  timer_.cancel();
+  data_listener_.reset();
+  control_listener_.reset();
+  timer_.set(never);
   const std::vector<Connection*> all = connections_;  // each leaves the list as it ends
   for (Connection* connection : all) connection->stop();
 }
 
-bool Replica::listen(Acceptor& acceptor, std::uint16_t& port, std::string& problem) {
-  ErrorCode failed;
-  const auto address = asio::ip::make_address(options_.host, failed);
-  if (failed) {
+bool Replica::listen(Listener listener, std::string& problem) {
+  std::uint16_t& port = listener == Listener::data ? port_ : control_port_;
+  const auto at = backends::Endpoint::numeric(options_.host, port);
+  if (!at) {
     problem = "host must be an IP address such as 127.0.0.1, not \"" + options_.host + "\"";
     return false;
   }
-  const asio::ip::tcp::endpoint endpoint(address, port);
-  acceptor.open(endpoint.protocol(), failed);
-  if (!failed) acceptor.set_option(asio::socket_base::reuse_address(true), failed);
-  if (!failed) acceptor.bind(endpoint, failed);
-  if (!failed) acceptor.listen(asio::socket_base::max_listen_connections, failed);
-  if (!failed) port = acceptor.local_endpoint(failed).port();
-  if (!failed) return true;
-  problem = "cannot listen on " + options_.host + ":" + std::to_string(port) + ": " + failed.message();
-  ErrorCode ignored;
-  acceptor.close(ignored);
-  return false;
-}
-
-void Replica::accept_on(Acceptor& acceptor, Listener listener) {
-  asio::co_spawn(io_.get_executor(), accept_loop(acceptor, listener), asio::detached);
-}
-
-Task<> Replica::accept_loop(Acceptor& acceptor, Listener listener) {
-  Timer pause(io_.get_executor());
-  while (acceptor.is_open()) {
-    Socket socket(io_.get_executor());
-    auto [failed] = co_await acceptor.async_accept(socket, no_throw);
-    if (failed == asio::error::operation_aborted || stopped_) co_return;
-    if (!failed) {
-      asio::co_spawn(io_.get_executor(), serve_connection(*this, std::move(socket), listener), asio::detached);
-      continue;
-    }
-    pause.expires_after(std::chrono::milliseconds(100));  // out of descriptors: give some back first
-    co_await pause.async_wait(no_throw);
-    if (stopped_) co_return;
+  try {
+    const int fd = backends::open_listener(*at);
+    port = backends::port_of(fd);
+    // Posted: a connection may bring the fault that closes this very listener.
+    auto accepted = [this, listener](int connection) {
+      loop_.post([this, listener, connection] { backends::spawn(serve_connection(*this, connection, listener), [] {}); });
+    };
+    (listener == Listener::data ? data_listener_ : control_listener_) = std::make_unique<backends::Listener>(loop_, fd, std::move(accepted));
+    return true;
+  } catch (const std::system_error& failed) {
+    problem = "cannot listen on " + options_.host + ":" + std::to_string(port) + ": " + failed.code().message();
+    return false;
   }
 }
 
@@ -118,23 +88,19 @@ void Replica::cancel(engine::RequestKey key) {
 }
 
 bool Replica::obey(Control control, std::string& problem) {
-  ErrorCode ignored;
   if (Fault* fault = std::get_if<Fault>(&control)) {
     faults_.set(*std::move(fault));
-    if (faults_.refusing()) acceptor_.close(ignored);
+    if (faults_.refusing()) data_listener_.reset();
     return true;
   }
   faults_.clear();
-  if (acceptor_.is_open()) return true;
-  if (!listen(acceptor_, port_, problem)) return false;
-  accept_on(acceptor_, Listener::data);
-  return true;
+  return data_listener_ || listen(Listener::data, problem);
 }
 
 std::string Replica::print() {
   state_.running = engine_.running();
   state_.waiting = engine_.waiting();
-  state_.listening = acceptor_.is_open();
+  state_.listening = data_listener_ != nullptr;
   return print_state(state_, faults_);
 }
 
@@ -172,16 +138,7 @@ void Replica::run_engine() {
 }
 
 void Replica::schedule() {
-  const Time at = engine_.next();
-  if (at == never || stopped_ || (armed_ && armed_at_ <= at)) return;
-  armed_ = true;
-  armed_at_ = at;
-  timer_.expires_at(at);
-  timer_.async_wait([this](const ErrorCode& failed) {
-    if (failed) return;
-    armed_ = false;
-    run_engine();
-  });
+  if (!stopped_) timer_.set(engine_.next());
 }
 
 }  // namespace headgate::mock

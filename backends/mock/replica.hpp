@@ -1,15 +1,15 @@
 // One mock model server: listening sockets, an engine driven by one timer, faults, counts. Single-threaded.
 #pragma once
 
-#include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/basic_waitable_timer.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "backends/engine/engine.hpp"
 #include "backends/io/buffer.hpp"
-#include "backends/io/io.hpp"
+#include "backends/io/listener.hpp"
+#include "backends/io/task.hpp"
 #include "backends/io/wheel.hpp"
 #include "backends/mock/connection.hpp"
 #include "backends/mock/control.hpp"
@@ -22,9 +22,9 @@ namespace headgate::mock {
 
 // What the connections of one thread share and reuse; nothing in it outlives a step.
 struct Scratch {
-  explicit Scratch(backends::asio::io_context& io) : wheel(io) {}
+  explicit Scratch(backends::Loop& loop) : wheel(loop) {}
   backends::BufferPool buffers;
-  backends::Wheel wheel;
+  backends::LoopWheel wheel;
   wire::HeadReader heads;
   RequestReader requests;
   std::string body;
@@ -32,17 +32,18 @@ struct Scratch {
 
 class Replica {
  public:
-  Replica(backends::asio::io_context& io, Scratch& scratch, const MockOptions& options, const engine::Profile& profile,
+  Replica(backends::Loop& loop, Scratch& scratch, const MockOptions& options, const engine::Profile& profile,
           std::uint16_t index);
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
   bool start(std::string& problem);  // listens; false: problem says why not
-  void stop();                       // closes everything; destroy only after the io_context has run dry
+  void stop();                       // closes everything
   std::uint16_t port() const { return port_; }
   std::uint16_t control_port() const { return control_port_; }
 
   // For its connections.
+  backends::Loop& loop() { return loop_; }
   Scratch& scratch() { return scratch_; }
   const MockOptions& options() const { return options_; }
   const engine::Profile& profile() const { return engine_.profile(); }
@@ -57,28 +58,23 @@ class Replica {
   void leave(Connection& connection, Listener listener);
 
  private:
-  using Acceptor = backends::asio::basic_socket_acceptor<backends::asio::ip::tcp, backends::Executor>;
   using Clock = std::chrono::steady_clock;
-  using Timer = backends::asio::basic_waitable_timer<Clock, backends::asio::wait_traits<Clock>, backends::Executor>;
 
-  bool listen(Acceptor& acceptor, std::uint16_t& port, std::string& problem);
-  void accept_on(Acceptor& acceptor, Listener listener);
-  backends::Task<> accept_loop(Acceptor& acceptor, Listener listener);
+  bool listen(Listener listener, std::string& problem);
   void run_engine();
   void schedule();
 
-  backends::asio::io_context& io_;
+  backends::Loop& loop_;
   Scratch& scratch_;
   const MockOptions& options_;
   std::uint16_t port_, control_port_;
-  Acceptor acceptor_, control_acceptor_;
+  std::unique_ptr<backends::Listener> data_listener_, control_listener_;
   FaultPlan faults_;
   ReplicaState state_;
   std::uint64_t requests_ = 0;
   engine::Engine engine_;
-  Timer timer_;
-  bool armed_ = false, stopped_ = false;
-  Time armed_at_ = never;
+  backends::Loop::Timer timer_;
+  bool stopped_ = false;
   std::vector<engine::EngineEvent> events_;
   std::vector<Connection*> by_place_;  // the connection that submitted the work in that place
   std::vector<Connection*> touched_;   // by the events being delivered

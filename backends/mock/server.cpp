@@ -1,8 +1,9 @@
 #include "backends/mock/server.hpp"
 
 #include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
-#include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdio>
 
@@ -40,6 +41,29 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// SIGINT and SIGTERM end the loop.
+class EndSignals final : public backends::Loop::Watched {
+ public:
+  explicit EndSignals(backends::Loop& loop) : loop_(loop) {
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGINT);
+    sigaddset(&wanted, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
+    fd_ = signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
+    loop_.watch(fd_, *this);
+  }
+  ~EndSignals() { ::close(fd_); }
+  EndSignals(const EndSignals&) = delete;
+  EndSignals& operator=(const EndSignals&) = delete;
+
+ private:
+  void on_ready(std::uint32_t) override { loop_.stop(); }
+
+  backends::Loop& loop_;
+  int fd_;
+};
+
 void announce(const MockOptions& options, const Server& server) {
   for (const auto& replica : server.replicas()) {
     std::string line = "mock " + options.profile + " listening on " + options.host + ":";
@@ -54,11 +78,11 @@ void announce(const MockOptions& options, const Server& server) {
 
 }  // namespace
 
-Server::Server(backends::asio::io_context& io, MockOptions options, engine::Profile profile)
-    : options_(std::move(options)), scratch_(io) {
+Server::Server(backends::Loop& loop, MockOptions options, engine::Profile profile)
+    : options_(std::move(options)), scratch_(loop) {
   if (options_.slots) profile.slots = *options_.slots;
   for (std::uint16_t i = 0; i < options_.replicas; ++i) {
-    replicas_.push_back(std::make_unique<Replica>(io, scratch_, options_, profile, i));
+    replicas_.push_back(std::make_unique<Replica>(loop, scratch_, options_, profile, i));
   }
 }
 
@@ -71,7 +95,6 @@ bool Server::start(std::string& problem) {
 
 void Server::stop() {
   for (const auto& replica : replicas_) replica->stop();
-  scratch_.wheel.stop();
 }
 
 int serve(const MockOptions& options) {
@@ -80,21 +103,17 @@ int serve(const MockOptions& options) {
     return 2;
   }
   raise_descriptor_limit();
-  backends::asio::io_context io(1);
-  Server server(io, options, *engine::find_profile(options.profile));
+  backends::Loop loop;
+  Server server(loop, options, *engine::find_profile(options.profile));
   std::string problem;
   if (!server.start(problem)) {
     std::fprintf(stderr, "headgate mock: %s\n", problem.c_str());
-    server.stop();
-    io.run();
     return 1;
   }
-  backends::asio::basic_signal_set<backends::Executor> signals(io.get_executor(), SIGINT, SIGTERM);
-  signals.async_wait([&server](const backends::ErrorCode& failed, int) {
-    if (!failed) server.stop();
-  });
+  const EndSignals signals(loop);
   announce(options, server);
-  io.run();
+  loop.run();
+  server.stop();
   return 0;
 }
 

@@ -1,9 +1,10 @@
 // The mock model servers of `headgate mock`: replicas that share one thread.
 //
-//   asio::io_context io(1);
-//   Server server(io, options, *engine::find_profile(options.profile));
-//   if (!server.start(problem)) ...;  io.run();
-//   server.stop() on that thread makes run() return; only then may the Server be destroyed.
+//   Loop loop;
+//   Server server(loop, options, *engine::find_profile(options.profile));
+//   if (!server.start(problem)) ...;
+//   loop.run();
+//   server.stop();   // on the loop's thread; only then may the Server be destroyed
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "backends/engine/profile.hpp"
-#include "backends/io/io.hpp"
+#include "backends/io/loop.hpp"
 #include "backends/mock/options.hpp"
 #include "backends/mock/replica.hpp"
 
@@ -19,7 +20,7 @@ namespace headgate::mock {
 
 class Server {
  public:
-  Server(backends::asio::io_context& io, MockOptions options, engine::Profile profile);
+  Server(backends::Loop& loop, MockOptions options, engine::Profile profile);
   bool start(std::string& problem);
   void stop();
   const std::vector<std::unique_ptr<Replica>>& replicas() const { return replicas_; }

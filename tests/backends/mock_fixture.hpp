@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -37,13 +36,14 @@ inline engine::Profile quick(std::uint32_t slots = 8, std::uint32_t queue_max = 
 class Mock {
  public:
   explicit Mock(const engine::Profile& profile, MockOptions options = {})
-      : io_(1), server_(io_, adapt(options), profile) {
+      : server_(loop_, adapt(options), profile) {
     std::string problem;
     if (!server_.start(problem)) ADD_FAILURE() << problem;
-    thread_ = std::thread([this] { io_.run(); });
+    thread_ = std::thread([this] { loop_.run(); });
   }
   ~Mock() {
-    backends::asio::post(io_, [this] { server_.stop(); });
+    loop_.post([this] { server_.stop(); });
+    loop_.stop();
     thread_.join();
   }
 
@@ -65,7 +65,7 @@ class Mock {
     return options;
   }
 
-  backends::asio::io_context io_;
+  backends::Loop loop_;
   Server server_;
   std::thread thread_;
 };
