@@ -12,6 +12,7 @@
 #include "backends/wire/head.hpp"
 #include "backends/wire/json_skim.hpp"
 #include "backends/wire/splice.hpp"
+#include "backends/wire/sse_scan.hpp"
 #include "gateway/body_memory.hpp"
 #include "gateway/keys.hpp"
 #include "gateway/shard.hpp"
@@ -101,6 +102,7 @@ struct Exchange {
   std::string out;            // to the caller: a head, or a whole answer of ours; reused
   std::string upstream_head;  // to the backend
   wire::HeadReader answer_reader;
+  wire::EventReader event_reader;
   std::string relayed_lines, relayed_reason;  // of the backend's head
 
   policies::Owner owner() const { return {shard.number, slot}; }

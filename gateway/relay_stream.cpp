@@ -76,7 +76,7 @@ void StreamRelay::scan() {
       ready_ += window.size();
       return;
     }
-    look_at(wire::read_event(window.substr(0, size)), size);
+    look_at(x_.event_reader.read(window.substr(0, size)), size);
     if (error_) return;
   }
 }

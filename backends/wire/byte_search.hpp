@@ -79,6 +79,13 @@ inline const char* find_byte(const char* at, const char* end, [[maybe_unused]] c
       return hit < end ? hit : end;
     }
     at += 16;
+    // A long run: 64 at a time as long as none of them is marked.
+    while (end - at >= 64) {
+      const __m128i first = _mm_or_si128(Kind::mark(lanes::load(at)), Kind::mark(lanes::load(at + 16)));
+      const __m128i second = _mm_or_si128(Kind::mark(lanes::load(at + 32)), Kind::mark(lanes::load(at + 48)));
+      if (_mm_movemask_epi8(_mm_or_si128(first, second)) != 0) break;
+      at += 64;
+    }
   }
 #endif
   while (at < end && !Kind::is(octet(*at))) ++at;

@@ -29,15 +29,16 @@ bool says_overloaded(std::string_view text) {
 
 bool is_load_status(std::string_view text) { return text == "429" || text == "503" || text == "529"; }
 
-// Consumes any value; `filled`: a non-empty string, list or object, or a number or true.
-bool read_filled(JsonWalk& walk, bool& filled) {
+// Consumes any value; `filled`: a non-empty string, list or object, or a number or true. `text`: the string.
+bool read_filled(JsonWalk& walk, bool& filled, std::string_view* text = nullptr) {
   bool any = false;
   bool ok = false;
   switch (walk.peek()) {
     case '"': {
-      JsonString text;
-      ok = walk.string(text);
-      any = !text.raw.empty();
+      JsonString string;
+      ok = walk.string(string);
+      any = !string.raw.empty();
+      if (text != nullptr && any) *text = string.raw;
       break;
     }
     case '[':
@@ -138,10 +139,10 @@ bool read_choice(JsonWalk& walk, EventFacts& facts) {
   return walk.object([&](const JsonString& key) {
     if (key.is("delta") && walk.peek() == '{') {
       return walk.object([&](const JsonString& part) {
-        return is_content_key(part) ? read_filled(walk, facts.content) : walk.value();
+        return is_content_key(part) ? read_filled(walk, facts.content, &facts.text) : walk.value();
       });
     }
-    if (key.is("text")) return read_filled(walk, facts.content);
+    if (key.is("text")) return read_filled(walk, facts.content, &facts.text);
     if (key.is("finish_reason")) return read_filled(walk, facts.finish);
     return walk.value();
   });
@@ -245,6 +246,29 @@ EventFacts read_event(std::string_view event) {
     facts.done = true;
   } else {
     read_data(data, facts);
+    if (several) facts.text = {};
+  }
+  return facts;
+}
+
+EventFacts EventReader::read(std::string_view event) {
+  const std::size_t around = before_.size() + behind_.size();
+  if (around != 0 && event.size() > around && event.starts_with(before_) && event.ends_with(behind_)) {
+    const std::string_view text = event.substr(before_.size(), event.size() - around);
+    const char* const end = text.data() + text.size();
+    if (find_byte<JsonStringByte>(text.data(), end, end) == end) {
+      EventFacts same;
+      same.content = true;
+      same.text = text;
+      return same;
+    }
+  }
+  const EventFacts facts = read_event(event);
+  const bool only_content = facts.content && !facts.finish && !facts.usage && !facts.error;
+  if (only_content && !facts.text.empty() && event.size() - facts.text.size() <= around_max) {
+    const auto at = static_cast<std::size_t>(facts.text.data() - event.data());
+    before_.assign(event.substr(0, at));
+    behind_.assign(event.substr(at + facts.text.size()));
   }
   return facts;
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace headgate::wire {
@@ -36,10 +37,22 @@ struct EventFacts {
   bool usage_only = false;    // usage with an empty choices list: the event asked for by include_usage
   bool malformed = false;     // data that is not JSON and not [DONE]
   TokenUsage tokens;
+  std::string_view text;  // the last content that was a string, as written, inside the event; empty: none, or not known
 };
 
 // Looks once at a complete event. Thread-safe; allocates nothing for events up to 64 KiB.
 EventFacts read_event(std::string_view event);
+
+// read_event() for the events of streams, most of which differ from the one before in their text alone: where the bytes
+// around the text are those of an event that was read whole, and the text is plain, they say the same.
+class EventReader {
+ public:
+  EventFacts read(std::string_view event);
+
+ private:
+  static constexpr std::size_t around_max = 2048;
+  std::string before_, behind_;  // the text of an event whose only news was content
+};
 
 // The same for a whole unary answer body: usage, error, and whether it is JSON at all.
 struct AnswerFacts {
