@@ -90,13 +90,23 @@ void Loop::ring_due() {
   }
 }
 
+std::size_t Loop::wait_for_events(Nanos at_most) {
+  if (precise_) {
+    const timespec timeout{.tv_sec = at_most.count() / 1'000'000'000, .tv_nsec = at_most.count() % 1'000'000'000};
+    const int ready = epoll_pwait2(epoll_, events_.data(), static_cast<int>(batch), &timeout, nullptr);
+    precise_ = ready >= 0 || errno != ENOSYS;  // before Linux 5.11: in whole milliseconds
+    if (precise_) return ready > 0 ? static_cast<std::size_t>(ready) : 0;
+  }
+  const auto timeout = std::chrono::ceil<std::chrono::milliseconds>(at_most);
+  const int ready = epoll_wait(epoll_, events_.data(), static_cast<int>(batch), static_cast<int>(timeout.count()));
+  return ready > 0 ? static_cast<std::size_t>(ready) : 0;
+}
+
 void Loop::turn(Time until) {
   const Time ring_at = std::min(until, next_ring());
   Nanos wait = longest_wait;
   if (ring_at != never) wait = std::clamp(ring_at - std::chrono::steady_clock::now(), Nanos(0), longest_wait);
-  const timespec timeout{.tv_sec = wait.count() / 1'000'000'000, .tv_nsec = wait.count() % 1'000'000'000};
-  const int ready = epoll_pwait2(epoll_, events_.data(), static_cast<int>(batch), &timeout, nullptr);
-  event_count_ = ready > 0 ? static_cast<std::size_t>(ready) : 0;
+  event_count_ = wait_for_events(wait);
   for (next_event_ = 0; next_event_ < event_count_;) {
     const epoll_event& event = events_[next_event_++];
     if (event.data.ptr == nullptr) {

@@ -7,11 +7,9 @@
 #pragma once
 
 #include <atomic>
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <span>
 #include <vector>
 
 #include "policies/base/time.hpp"
@@ -64,13 +62,14 @@ class Loop {
   void stop();
 
  private:
-  class Wakeup;
   void turn(Time until);
+  std::size_t wait_for_events(Nanos at_most);
   void run_posted();
   void ring_due();
   Time next_ring() const;
 
   int epoll_ = -1, wakeup_ = -1;
+  bool precise_ = true;
   std::vector<epoll_event> events_;
   std::size_t next_event_ = 0, event_count_ = 0;  // of the turn under way
   std::vector<Timer*> timers_;
