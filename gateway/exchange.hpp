@@ -50,7 +50,6 @@ struct RequestState {
   const config::Route* route = nullptr;
   std::string request_id;
   wire::Skim skim;
-  std::string body_model;  // copy of skim.model: the skimmer is shared by the shard
   policies::RequestId id = policies::RequestId::none;
   std::shared_ptr<const config::Target> target;  // of the last attempt
   std::uint32_t attempts = 0;
@@ -67,6 +66,12 @@ struct RequestState {
   std::string_view cause;
   std::string cause_detail;  // text behind a refusal's views
 };
+
+// Room that a large text took is not kept for the next one.
+inline void shed(std::string& text) {
+  constexpr std::size_t kept_max = 64 << 10;
+  if (text.capacity() > kept_max) std::string().swap(text);
+}
 
 // Drops the first n bytes from the front of the pieces.
 std::span<backends::Piece> without_front(std::span<backends::Piece> pieces, std::size_t n);

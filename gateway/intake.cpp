@@ -206,12 +206,14 @@ std::optional<RefusalAnswer> check_body(Exchange& x, policies::Arrival& arrival)
     r.cause_detail = std::string(x.shard.skimmer.problem());
     return RefusalAnswer{.refusal = Refusal::invalid_body, .detail = r.cause_detail};
   }
-  r.body_model.assign(r.skim.model);
-  r.skim.model = r.body_model;
-  const auto found = r.catalog->routes.find(r.body_model);
-  if (found == r.catalog->routes.end()) return RefusalAnswer{.refusal = Refusal::model_not_found, .detail = r.body_model};
-  if (!r.caller.identity.may_use(found->second.id)) return RefusalAnswer{.refusal = Refusal::model_not_allowed, .detail = r.body_model};
+  const std::string_view model = r.skim.model;
+  const auto& routes = r.catalog->routes;
+  const auto found = model.size() <= wire::name_bytes_max ? routes.find(model) : routes.end();
+  if (found == routes.end()) return RefusalAnswer{.refusal = Refusal::model_not_found, .detail = model};
+  if (!r.caller.identity.may_use(found->second.id))
+    return RefusalAnswer{.refusal = Refusal::model_not_allowed, .detail = model};
   r.route = &found->second;
+  r.skim.model = r.route->name;  // the skimmer is shared by the shard
   const bool stream = r.skim.stream && r.operation != Operation::embeddings;
   r.skim.stream = stream;
   arrival = {.owner = x.owner(),
