@@ -86,8 +86,10 @@ backends::Task<bool> Attempt::run() {
     if (step != End::ok) co_return end(step);
     step = co_await write_request();
     if (step == End::ok) step = co_await read_head();
-    // A reused connection that the backend had just closed: once more on a fresh one; not an attempt.
-    const bool stale = reused_ && link->bytes_read() == bytes_before_ && (step == End::unsent || step == End::sent_no_answer);
+    // A reused connection that the backend had just closed: once more on a fresh one; not an attempt. After the whole
+    // request went out the backend may have read it all the same.
+    const bool again = step == End::unsent || (step == End::sent_no_answer && x.request.route->after_delivery);
+    const bool stale = reused_ && link->bytes_read() == bytes_before_ && again;
     if (step == End::ok) break;
     if (!stale) co_return end(step);
     link.reset();
