@@ -207,7 +207,6 @@ void Attempt::take_head() {
   retry_after_ = facts.retry_after;
   advice = facts.advice;
   keep_alive_ = head.keep_alive;
-  x.relayed_reason.assign(head.reason);
   const std::size_t bytes = head.bytes;
   body.start(head.framing, head.content_length, 0);
   link->in().consume(bytes);
@@ -231,7 +230,6 @@ backends::Task<bool> Attempt::keep_answer() {
     const std::string_view text = body.data(link->in());
     last.presentable = may_be_shown(text, *target) && wire::read_answer(text).json;
     if (last.presentable) {
-      last.reason = x.relayed_reason;
       last.lines = x.relayed_lines;
       last.body.assign(text);
     }

@@ -55,7 +55,7 @@ backends::Task<> relay_last(Exchange& x) {
   r.cause = "upstream_status";
   x.out.assign("HTTP/1.1 ");
   append_number(x.out, last.status);
-  x.out.append(" ").append(last.reason).append("\r\n").append(last.lines);
+  x.out.append(" ").append(reason_phrase(last.status)).append("\r\n").append(last.lines);
   append_own_lines(x.out, x);
   append_backend_lines(x.out, x);
   x.out.append("content-length: ");

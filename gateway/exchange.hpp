@@ -23,7 +23,6 @@ enum class Operation : std::uint8_t { chat, completions, embeddings, models, mod
 // A backend's answer that failed the attempt but is what the caller gets if no other comes.
 struct LastAnswer {
   std::uint16_t status = 0;
-  std::string reason;
   std::string lines;   // header lines to pass on
   std::string advice;  // those of them that go with a message of ours too
   std::string body;
@@ -106,7 +105,7 @@ struct Exchange {
   std::string out;            // to the caller: a head, or a whole answer of ours; reused
   std::string upstream_head;  // to the backend
   wire::HeadReader answer_reader;
-  std::string relayed_lines, relayed_reason;  // of the backend's head
+  std::string relayed_lines;  // of the backend's head
 
   policies::Owner owner() const { return {shard.number, slot}; }
   std::string_view body_text() { return body.data(caller->in()); }

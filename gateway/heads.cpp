@@ -113,12 +113,11 @@ AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head, 
     } else if (field.id == Name::retry_after) {
       facts.retry_after = read_retry_after(field.value);
     }
-    if (head.status != 200 && is_advice(field.id)) facts.advice.append(field.line);
+    if (head.status != 200 && is_advice(field.id) && may_be_shown(field.value, target)) facts.advice.append(field.line);
   }
   for (const wire::Field& field : head.fields) {
     const bool stops = stops_before_caller(field.id) || (field.id == Name::cache_control && facts.event_stream) ||
-                       (lists && listed_by_connection(head.fields, field.name)) ||
-                       (field.id == Name::other && !may_be_shown(field.value, target));
+                       (lists && listed_by_connection(head.fields, field.name)) || !may_be_shown(field.value, target);
     if (!stops) out.append(field.line);
   }
   if (facts.event_stream) out.append("Cache-Control: no-cache\r\n");
@@ -128,7 +127,7 @@ AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head, 
 void write_answer_head(Exchange& x, std::uint16_t status, std::string_view framing) {
   x.out.assign("HTTP/1.1 ");
   append_number(x.out, status);
-  x.out.append(" ").append(x.relayed_reason).append("\r\n").append(x.relayed_lines);
+  x.out.append(" ").append(reason_phrase(status)).append("\r\n").append(x.relayed_lines);
   append_own_lines(x.out, x);
   append_backend_lines(x.out, x);
   x.out.append(framing).append("\r\n");

@@ -247,18 +247,32 @@ std::string_view reason_phrase(std::uint16_t status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 407:
+      return "Proxy Authentication Required";
     case 408:
       return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 410:
+      return "Gone";
     case 413:
       return "Content Too Large";
     case 415:
       return "Unsupported Media Type";
+    case 422:
+      return "Unprocessable Content";
+    case 424:
+      return "Failed Dependency";
     case 429:
       return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
     case 500:
       return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
     case 502:
       return "Bad Gateway";
     case 503:

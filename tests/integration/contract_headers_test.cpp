@@ -99,8 +99,10 @@ TEST(ContractHeaders, ForwardedCredentialsAreTheCallersOwn) {
 TEST(ContractHeaders, ABackendsAddressAndKeyStayOutOfTheHead) {
   ScriptedUpstream upstream([](Exchange& x) {
     const std::string here = "http://" + x.arrival().head.get("host");
-    const std::string lines = "Content-Location: " + here + "/v1\r\nx-upstream-key: K1\r\nx-kept: 1\r\n";
-    x.write_last(plain_reply(x.arrival().number == 0 ? 200 : 400, good_body("m"), lines));
+    const std::string lines = "Content-Location: " + here + "/v1\r\nx-upstream-key: K1\r\nServer: K1\r\nx-kept: 1\r\n";
+    std::string reply = plain_reply(x.arrival().number == 0 ? 200 : 400, good_body("m"), lines);
+    const std::size_t reason = std::string_view("HTTP/1.1 200 ").size();
+    x.write_last(reply.replace(reason, reply.find("\r\n") - reason, here + " K1"));
   });
   GatewayProcess gateway(basic_config({&upstream}));
   for (const int status : {200, 400}) {
