@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "backends/wire/json_walk.hpp"
 #include "gateway/conclude.hpp"
 #include "gateway/json_text.hpp"
 
@@ -64,6 +65,26 @@ Nanos read_retry_after(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (error != std::errc() || end != text.data() + text.size()) return Nanos(-1);
   return std::chrono::seconds(seconds);
+}
+
+bool holds_secret(std::string_view text, const config::Target& target) {
+  return std::any_of(target.never_shown.begin(), target.never_shown.end(), [&](const std::string& secret) {
+    return !secret.empty() && text.find(secret) != std::string_view::npos;
+  });
+}
+
+// Escapes, and nothing that would not be one in JSON.
+bool has_json_escapes(std::string_view text) {
+  constexpr std::string_view hex = "0123456789abcdefABCDEF";
+  bool found = false;
+  for (std::size_t at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at)) {
+    const std::string_view kind = text.substr(at + 1, 1), digits = text.substr(std::min(at + 2, text.size()), 4);
+    const bool unicode = kind == "u" && digits.size() == 4 && digits.find_first_not_of(hex) == std::string_view::npos;
+    if (!unicode && (kind.empty() || std::string_view("\"\\/bfnrt").find(kind) == std::string_view::npos)) return false;
+    at += unicode ? 6 : 2;
+    found = true;
+  }
+  return found;
 }
 
 void splice_body(Exchange& x, const config::Target& target) {
@@ -134,10 +155,11 @@ void write_answer_head(Exchange& x, std::uint16_t status, std::string_view frami
 }
 
 bool may_be_shown(std::string_view text, const config::Target& target) {
-  for (const std::string& secret : target.never_shown) {
-    if (!secret.empty() && text.find(secret) != std::string_view::npos) return false;
-  }
-  return true;
+  if (holds_secret(text, target)) return false;
+  if (!has_json_escapes(text)) return true;
+  std::string plain;
+  wire::append_unescaped(text, plain);
+  return !holds_secret(plain, target);
 }
 
 }  // namespace headgate::gateway

@@ -114,6 +114,30 @@ TEST(ContractHeaders, ABackendsAddressAndKeyStayOutOfTheHead) {
   }
 }
 
+// The last attempt's own error too; and what a reader of JSON sees counts as much as what stands there.
+TEST(ContractHeaders, ABackendsAddressAndKeyStayOutOfErrorBodies) {
+  ScriptedUpstream upstream(good_answer());
+  auto config = basic_config({&upstream});
+  config["pools"]["p"]["api_key"] = "sk-backend-key";
+  config["pools"]["p"]["health"]["consecutive_failures"] = 100;
+  GatewayProcess gateway(config);
+  const std::vector<std::string> secrets{
+      "sk-backend-key", R"(sk\u002dbackend\u002Dkey)", R"(\u0073k-backend-key)",
+      R"(http:\/\/127\u002e0.0.1\u003a)" + std::to_string(upstream.port()) + R"(\/v1)"};
+  for (const int status : {400, 500}) {
+    for (const std::string& secret : secrets) {
+      upstream.set_script(always(plain_reply(status, error_body("at " + secret + " it failed"))));
+      const Reply reply = ask_once(gateway.port(), chat_request(chat_body(false)));
+      EXPECT_EQ(reply.status, status) << reply.raw;
+      EXPECT_EQ(error_code_of(reply), "upstream_status") << reply.raw;
+      EXPECT_EQ(reply.body.find("it failed"), std::string::npos) << reply.raw;
+    }
+    const std::string harmless = error_body(R"(a \"word\" of \u00e9 and C:\\u)");
+    upstream.set_script(always(plain_reply(status, harmless)));
+    EXPECT_EQ(ask_once(gateway.port(), chat_request(chat_body(false))).body, harmless);
+  }
+}
+
 TEST(ContractHeaders, EveryAnswerHasItsRequestId) {
   ScriptedUpstream upstream(good_answer());
   GatewayProcess gateway(basic_config({&upstream}));
