@@ -138,6 +138,23 @@ TEST(ContractHeaders, ABackendsAddressAndKeyStayOutOfErrorBodies) {
   }
 }
 
+// What is too long to be searched is not shown at all.
+TEST(ContractHeaders, AnErrorBodyIsSearchedOrNotShown) {
+  ScriptedUpstream upstream(good_answer());
+  GatewayProcess gateway(basic_config({&upstream}));
+  for (const std::size_t size : {std::size_t{200 << 10}, std::size_t{2 << 20}}) {
+    for (const char* end : {"no secret", "K1"}) {
+      const std::string body = error_body(std::string(size, 'x') + end);
+      upstream.set_script(always(plain_reply(400, body)));
+      const Reply reply = ask_once(gateway.port(), chat_request(chat_body(false)));
+      EXPECT_EQ(reply.status, 400);
+      const bool shown = size == 200 << 10 && end[0] == 'n';
+      EXPECT_EQ(error_code_of(reply), shown ? "b" : "upstream_status");
+      EXPECT_EQ(reply.body == body, shown);
+    }
+  }
+}
+
 TEST(ContractHeaders, EveryAnswerHasItsRequestId) {
   ScriptedUpstream upstream(good_answer());
   GatewayProcess gateway(basic_config({&upstream}));
