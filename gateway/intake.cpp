@@ -142,7 +142,7 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
   }
   Time last_byte = began;
   std::uint64_t seen = x.caller->bytes_read();
-  while (!x.body.done()) {
+  for (;;) {
     if (x.body.bad()) {
       x.close_after = true;
       co_return RefusalAnswer{.refusal = Refusal::bad_request, .detail = "broken chunk in the body"};
@@ -150,6 +150,7 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
     if (x.body.size() > limit.body.count) {
       co_return RefusalAnswer{.refusal = Refusal::body_too_large, .value = static_cast<std::int64_t>(x.body.size()), .limit = static_cast<std::int64_t>(limit.body.count)};
     }
+    if (x.body.done()) co_return std::nullopt;
     if (x.abandoned()) {
       co_return RefusalAnswer{.refusal = Refusal::shutting_down, .repeat_ok = !x.request.budgets.repeat};
     }
@@ -172,7 +173,6 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
     co_await x.pause(until);
     x.body.pull(in);
   }
-  co_return std::nullopt;
 }
 
 backends::Task<> leave_body(Exchange& x) {

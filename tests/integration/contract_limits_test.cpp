@@ -113,6 +113,30 @@ TEST_F(ContractLimits, ARefusedBodyMayStillCome) {
   }
 }
 
+std::string message_of(const Reply& reply) { return nlohmann::json::parse(reply.body)["error"]["message"]; }
+
+// However the bytes are framed, and however many come at once.
+TEST(ContractBodySize, IsTheLimitOfChunkedBodiesToo) {
+  ScriptedUpstream upstream(good_answer());
+  auto config = basic_config({&upstream});
+  config["limits"]["body"] = "1KiB";
+  GatewayProcess gateway(config);
+  const std::string head = "POST /v1/chat/completions HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer GW1\r\n";
+  const std::string empty = chat_body(false, "m", R"(,"pad":"")");
+  for (const std::size_t size : {std::size_t{1024}, std::size_t{1025}, std::size_t{3000}}) {
+    const std::string body = chat_body(false, "m", R"(,"pad":")" + std::string(size - empty.size(), 'x') + '"');
+    ASSERT_EQ(body.size(), size);
+    const Reply reply =
+        ask_once(gateway.port(), head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(body) + final_chunk());
+    EXPECT_EQ(reply.status, size > 1024 ? 413 : 200) << reply.raw;
+    if (reply.status == 200) continue;
+    EXPECT_EQ(error_code_of(reply), "body_too_large");
+    EXPECT_NE(message_of(reply).find(std::to_string(size) + " bytes"), std::string::npos) << reply.body;
+    EXPECT_NE(message_of(reply).find("limit of 1024"), std::string::npos) << reply.body;
+  }
+  EXPECT_EQ(upstream.arrival_count(), 1u);
+}
+
 // Body memory for one of two: the other is told to come again, the first time.
 TEST(ContractBodyMemory, IsRefusedWithAdvice) {
   ScriptedUpstream upstream(silent());
