@@ -29,7 +29,10 @@ backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
     co_return;
   }
   std::string event;
-  if (!r.error_event_sent) append_error_event(event, no);  // else the backend's own went through
+  if (!r.error_event_sent) {  // else the backend's own went through
+    if (r.inside_event) event = "\n\n";
+    append_error_event(event, no);
+  }
   x.out.clear();
   if (r.chunked_out) {
     if (!event.empty()) {

@@ -57,6 +57,7 @@ struct RequestState {
   bool head_sent = false, content_sent = false, finished = false;
   bool event_stream = false, chunked_out = false;  // the answer whose head was sent
   bool error_event_sent = false;
+  bool inside_event = false;  // of an event that is too long to wait for, only a part has been sent
   std::uint16_t status = 0;
   std::uint64_t bytes_out = 0;
   std::uint32_t input_tokens = 0, output_tokens = 0, cached_tokens = 0;
