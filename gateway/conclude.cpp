@@ -49,6 +49,13 @@ backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
   co_await x.send(pieces);
 }
 
+// What the Dispatcher says, with what it doesn't know.
+RefusalAnswer refusal_of(const RequestState& r, const policies::Answer& answer) {
+  RefusalAnswer no = refusal_for(answer, r.outcome);
+  if (no.refusal == Refusal::model_not_found) no.detail = r.route->name;
+  return no;
+}
+
 // The last backend's answer as it came.
 backends::Task<> relay_last(Exchange& x) {
   RequestState& r = x.request;
@@ -143,7 +150,7 @@ backends::Task<> conclude(Exchange& x, const policies::Answer& answer) {
   if (r.head_sent) {
     RefusalAnswer cut{.refusal = Refusal::stream_cut, .detail = why_cut(r.outcome.end)};
     if (!r.content_sent && answer.code != policies::Code::stream_cut && answer.code != policies::Code::as_received) {
-      cut = refusal_for(answer, r.outcome);
+      cut = refusal_of(r, answer);
     }
     x.shard.counters.streams_cut.add();
     co_await answer_ourselves(x, cut);
@@ -158,7 +165,7 @@ backends::Task<> conclude(Exchange& x, const policies::Answer& answer) {
     co_await answer_ourselves(x, fixed);
     co_return;
   }
-  RefusalAnswer no = refusal_for(answer, r.outcome);
+  const RefusalAnswer no = refusal_of(r, answer);
   co_await answer_ourselves(x, no);
 }
 
