@@ -137,6 +137,24 @@ TEST(ContractBodySize, IsTheLimitOfChunkedBodiesToo) {
   EXPECT_EQ(upstream.arrival_count(), 1u);
 }
 
+// The largest length that there is is named; beyond it is none.
+TEST_F(ContractLimits, AnAbsurdLengthIsNeverNegative) {
+  const auto announce = [&](const std::string& length) {
+    return ask_once(gateway_.port(),
+                    "POST /v1/chat/completions HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer GW1\r\n"
+                    "Content-Length: " +
+                        length + "\r\n\r\n");
+  };
+  const Reply largest = announce("9223372036854775807");
+  EXPECT_EQ(largest.status, 413) << largest.raw;
+  EXPECT_NE(message_of(largest).find("9223372036854775807 bytes"), std::string::npos) << largest.body;
+  for (const char* length : {"9223372036854775808", "18446744073709551615", "99999999999999999999"}) {
+    const Reply reply = announce(length);
+    EXPECT_EQ(reply.status, 400) << reply.raw;
+    EXPECT_NE(message_of(reply).find("too large"), std::string::npos) << reply.body;
+  }
+}
+
 // Body memory for one of two: the other is told to come again, the first time.
 TEST(ContractBodyMemory, IsRefusedWithAdvice) {
   ScriptedUpstream upstream(silent());
