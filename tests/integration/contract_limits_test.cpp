@@ -1,6 +1,7 @@
 // What HTTP-CONTRACT promises of callers that are slow, idle or too large: each is answered or closed at its limit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "support/answers.hpp"
@@ -153,6 +154,18 @@ TEST_F(ContractLimits, AnAbsurdLengthIsNeverNegative) {
     EXPECT_EQ(reply.status, 400) << reply.raw;
     EXPECT_NE(message_of(reply).find("too large"), std::string::npos) << reply.body;
   }
+}
+
+TEST_F(ContractLimits, AHeadHasAtMost128Fields) {
+  std::string lines = "Authorization: Bearer GW1\r\nx-a: 1\r\n";
+  const auto fields = [](const std::string& bytes) {
+    return std::ranges::count(bytes.substr(0, bytes.find("\r\n\r\n")), '\n');
+  };
+  while (fields(chat_request(chat_body(false), lines)) < 128) lines += "x-a: 1\r\n";
+  EXPECT_EQ(ask_once(gateway_.port(), chat_request(chat_body(false), lines)).status, 200);
+  const Reply reply = ask_once(gateway_.port(), chat_request(chat_body(false), lines + "x-a: 1\r\n"));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_NE(message_of(reply).find("more than 128 header fields"), std::string::npos) << reply.body;
 }
 
 // Body memory for one of two: the other is told to come again, the first time.
