@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "support/answers.hpp"
@@ -157,6 +159,32 @@ TEST(ReloadUnderAQueue, WhoWaitsByARemovedRouteIsServedWhileItsPoolStays) {
   EXPECT_EQ(one.arrival_count(), 2u);
   EXPECT_EQ(two.arrival_count(), 1u);
   EXPECT_EQ(error_code_of(ask_once(gateway.port(), chat_request(chat_body(false, "stays")))), "model_not_found");
+}
+
+// 64 routes of those that there ever were, and the one there is; of pools and backends only those of the file in use.
+TEST(ReloadNames, AreBoundedInTheMetrics) {
+  ScriptedUpstream upstream(good_answer());
+  auto config = basic_config({&upstream});
+  GatewayProcess gateway(config);
+  const auto pool = config["pools"]["p"], route = config["routes"]["m"];
+  for (int n = 0; n < 70; ++n) {
+    const std::string p = "p" + std::to_string(n), m = "m" + std::to_string(n);
+    config["pools"] = nlohmann::json::object();
+    config["routes"] = nlohmann::json::object();
+    config["pools"][p] = pool;
+    config["routes"][m] = route;
+    config["routes"][m]["pools"] = nlohmann::json::array({p});
+    gateway.rewrite_config(config);
+    ASSERT_EQ(gateway.admin_post("/admin/reload").status, 200);
+  }
+  EXPECT_EQ(ask_once(gateway.port(), chat_request(chat_body(false, "m69"))).status, 200);
+  std::map<std::string, std::set<std::string>> seen;
+  for (const Sample& sample : parse_metrics(gateway.metrics_text()))
+    for (const auto& [label, value] : sample.labels) seen[label].insert(value);
+  EXPECT_EQ(seen["pool"], std::set<std::string>{"p69"});
+  EXPECT_EQ(seen["backend"].size(), 1u);
+  EXPECT_EQ(seen["route"].size(), 66u);
+  EXPECT_TRUE(seen["route"].contains("m0") && seen["route"].contains("m69") && seen["route"].contains("other"));
 }
 
 }  // namespace
