@@ -102,7 +102,7 @@ void add_route(Catalog& catalog, const std::string& name, const RouteOptions& ro
   plan.ttft_budget = route.ttft_budget;
   plan.timeouts = route.timeouts;
   plan.retry = route.retry;
-  catalog.routes.emplace(name, Route{plan.id, name, route.head_hold});
+  catalog.routes.emplace(name, Route{plan.id, name, route.head_hold, route.retry.after_delivery});
   catalog.plan.routes.push_back(std::move(plan));
 }
 

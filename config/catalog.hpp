@@ -45,6 +45,7 @@ struct Route {
   policies::RouteId id{};
   std::string name;
   Nanos head_hold{};
+  bool after_delivery = true;  // what a backend may have received may be sent again
 };
 
 struct Key {

@@ -86,8 +86,10 @@ backends::Task<bool> Attempt::run() {
     if (step != End::ok) co_return end(step);
     step = co_await write_request();
     if (step == End::ok) step = co_await read_head();
-    // A reused connection that the backend had just closed: once more on a fresh one; not an attempt.
-    const bool stale = reused_ && link->bytes_read() == bytes_before_ && (step == End::unsent || step == End::sent_no_answer);
+    // A reused connection that the backend had just closed: once more on a fresh one; not an attempt. After the whole
+    // request went out the backend may have read it all the same.
+    const bool again = step == End::unsent || (step == End::sent_no_answer && x.request.route->after_delivery);
+    const bool stale = reused_ && link->bytes_read() == bytes_before_ && again;
     if (step == End::ok) break;
     if (!stale) co_return end(step);
     link.reset();
@@ -144,20 +146,25 @@ backends::Task<End> Attempt::write_request() {
   std::array<backends::Piece, 2 + 2 * wire::Splice::edits_max> pieces;
   std::span<backends::Piece> left = write_request_pieces(x, *target, pieces);
   request_written_ = false;
+  interims_ = 0;
+  x.answer_reader.reset();
   for (;;) {
     const std::size_t n = link->write_some(left);
     if (link->write_failed()) co_return End::unsent;
     left = without_front(left, n);
     if (left.empty()) break;
-    link->arm();
-    if (link->ended()) co_return End::unsent;
-    link->await_writable();
-    while (link->awaiting_writable()) {
+    for (;;) {
       if (auto why = interrupted()) co_return *why;
       const Time until = std::min(start.first_byte_by, start.end_by);
       if (x.shard.now() >= until) co_return End::first_byte_late;
-      if (!link->in().empty()) co_return End::ok;  // an answer before the request was read: see what it says
-      if (link->ended()) co_return End::unsent;
+      const wire::Read answer = parse_head();
+      if (answer == wire::Read::bad) co_return End::malformed;
+      if (answer == wire::Read::complete) co_return End::ok;  // before the request was read: see what it says
+      if (link->ended()) co_return link->in().empty() ? End::unsent : End::malformed;
+      if (!room_for(head_max())) co_return End::malformed;
+      link->arm();
+      link->await_writable();
+      if (!link->awaiting_writable()) break;
       co_await x.pause(until);
     }
   }
@@ -165,32 +172,35 @@ backends::Task<End> Attempt::write_request() {
   co_return End::ok;
 }
 
+std::size_t Attempt::head_max() const { return x.request.catalog->options.limits.backend_head.count; }
+
+// The final head, if it has come. Interim ones before it are swallowed.
+wire::Read Attempt::parse_head() {
+  for (;;) {
+    backends::Buffer& in = link->in();
+    const wire::Read read = in.empty() ? wire::Read::incomplete : x.answer_reader.response(in.view(), head);
+    if (read != wire::Read::complete || head.status >= 200 || head.status == 101) return read;
+    if (++interims_ > interim_max) return wire::Read::bad;
+    in.consume(head.bytes);
+  }
+}
+
 backends::Task<End> Attempt::read_head() {
-  wire::HeadReader& reader = x.answer_reader;
-  reader.reset();
   const bool stream = x.request.skim.stream;
   const Time until = std::min({start.first_byte_by, start.end_by, stream ? start.first_token_by : never});
-  const std::size_t head_max = x.request.catalog->options.limits.backend_head.count;
-  for (int interim = 0;;) {
-    backends::Buffer& in = link->in();
-    const wire::Read read = in.empty() ? wire::Read::incomplete : reader.response(in.view(), head);
+  for (;;) {
+    const wire::Read read = parse_head();
     if (read == wire::Read::bad) co_return End::malformed;
     if (read == wire::Read::complete) {
-      if (head.status < 200 && head.status != 101) {
-        if (++interim > interim_max) co_return End::malformed;
-        in.consume(head.bytes);
-        reader.reset();
-        continue;
-      }
       head_at = x.shard.now();
       co_return End::ok;
     }
     if (auto why = interrupted()) co_return *why;
-    if (link->ended()) co_return in.empty() ? End::sent_no_answer : End::malformed;
+    if (link->ended()) co_return link->in().empty() ? End::sent_no_answer : End::malformed;
     if (x.shard.now() >= until) {
       co_return stream && start.first_token_by <= start.first_byte_by ? End::first_token_late : End::first_byte_late;
     }
-    if (!room_for(head_max)) co_return End::malformed;
+    if (!room_for(head_max())) co_return End::malformed;
     link->arm();
     co_await x.pause(until);
   }
@@ -205,7 +215,6 @@ void Attempt::take_head() {
   retry_after_ = facts.retry_after;
   advice = facts.advice;
   keep_alive_ = head.keep_alive;
-  x.relayed_reason.assign(head.reason);
   const std::size_t bytes = head.bytes;
   body.start(head.framing, head.content_length, 0);
   link->in().consume(bytes);
@@ -229,7 +238,6 @@ backends::Task<bool> Attempt::keep_answer() {
     const std::string_view text = body.data(link->in());
     last.presentable = may_be_shown(text, *target) && wire::read_answer(text).json;
     if (last.presentable) {
-      last.reason = x.relayed_reason;
       last.lines = x.relayed_lines;
       last.body.assign(text);
     }

@@ -51,8 +51,11 @@ class Attempt {
   backends::Task<policies::End> read_head();
   backends::Task<bool> keep_answer();
   void take_head();
+  wire::Read parse_head();
+  std::size_t head_max() const;
 
   bool ended_ = false, reused_ = false, request_written_ = false, keep_alive_ = false;
+  int interims_ = 0;                // 1xx heads swallowed
   std::uint64_t bytes_before_ = 0;  // read on this connection before this request
   Nanos retry_after_{-1};
 };

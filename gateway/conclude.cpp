@@ -29,7 +29,10 @@ backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
     co_return;
   }
   std::string event;
-  if (!r.error_event_sent) append_error_event(event, no);  // else the backend's own went through
+  if (!r.error_event_sent) {  // else the backend's own went through
+    if (r.inside_event) event = "\n\n";
+    append_error_event(event, no);
+  }
   x.out.clear();
   if (r.chunked_out) {
     if (!event.empty()) {
@@ -46,6 +49,13 @@ backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
   co_await x.send(pieces);
 }
 
+// What the Dispatcher says, with what it doesn't know.
+RefusalAnswer refusal_of(const RequestState& r, const policies::Answer& answer) {
+  RefusalAnswer no = refusal_for(answer, r.outcome);
+  if (no.refusal == Refusal::model_not_found) no.detail = r.route->name;
+  return no;
+}
+
 // The last backend's answer as it came.
 backends::Task<> relay_last(Exchange& x) {
   RequestState& r = x.request;
@@ -55,7 +65,7 @@ backends::Task<> relay_last(Exchange& x) {
   r.cause = "upstream_status";
   x.out.assign("HTTP/1.1 ");
   append_number(x.out, last.status);
-  x.out.append(" ").append(last.reason).append("\r\n").append(last.lines);
+  x.out.append(" ").append(reason_phrase(last.status)).append("\r\n").append(last.lines);
   append_own_lines(x.out, x);
   append_backend_lines(x.out, x);
   x.out.append("content-length: ");
@@ -140,7 +150,7 @@ backends::Task<> conclude(Exchange& x, const policies::Answer& answer) {
   if (r.head_sent) {
     RefusalAnswer cut{.refusal = Refusal::stream_cut, .detail = why_cut(r.outcome.end)};
     if (!r.content_sent && answer.code != policies::Code::stream_cut && answer.code != policies::Code::as_received) {
-      cut = refusal_for(answer, r.outcome);
+      cut = refusal_of(r, answer);
     }
     x.shard.counters.streams_cut.add();
     co_await answer_ourselves(x, cut);
@@ -155,7 +165,7 @@ backends::Task<> conclude(Exchange& x, const policies::Answer& answer) {
     co_await answer_ourselves(x, fixed);
     co_return;
   }
-  RefusalAnswer no = refusal_for(answer, r.outcome);
+  const RefusalAnswer no = refusal_of(r, answer);
   co_await answer_ourselves(x, no);
 }
 

@@ -16,6 +16,11 @@ backends::Task<> serve_connection(Shard& shard, backends::LinkPtr link) {
     if (x.close_after || x.caller->ended() || x.caller->write_failed() || shard.draining()) break;
     x.caller->in().consume(x.head.bytes + x.body.size());
     x.reader.reset();
+    RequestState& r = x.request;
+    for (std::string* text :
+         {&x.out, &x.upstream_head, &x.relayed_lines, &r.last.lines, &r.last.body, &r.cause_detail}) {
+      shed(*text);
+    }
     x.idle = true;
   }
   x.caller->shut_down();

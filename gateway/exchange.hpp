@@ -24,7 +24,6 @@ enum class Operation : std::uint8_t { chat, completions, embeddings, models, mod
 // A backend's answer that failed the attempt but is what the caller gets if no other comes.
 struct LastAnswer {
   std::uint16_t status = 0;
-  std::string reason;
   std::string lines;   // header lines to pass on
   std::string advice;  // those of them that go with a message of ours too
   std::string body;
@@ -51,7 +50,6 @@ struct RequestState {
   const config::Route* route = nullptr;
   std::string request_id;
   wire::Skim skim;
-  std::string body_model;  // copy of skim.model: the skimmer is shared by the shard
   policies::RequestId id = policies::RequestId::none;
   std::shared_ptr<const config::Target> target;  // of the last attempt
   std::uint32_t attempts = 0;
@@ -60,6 +58,7 @@ struct RequestState {
   bool head_sent = false, content_sent = false, finished = false;
   bool event_stream = false, chunked_out = false;  // the answer whose head was sent
   bool error_event_sent = false;
+  bool inside_event = false;  // of an event that is too long to wait for, only a part has been sent
   std::uint16_t status = 0;
   std::uint64_t bytes_out = 0;
   std::uint32_t input_tokens = 0, output_tokens = 0, cached_tokens = 0;
@@ -68,6 +67,12 @@ struct RequestState {
   std::string_view cause;
   std::string cause_detail;  // text behind a refusal's views
 };
+
+// Room that a large text took is not kept for the next one.
+inline void shed(std::string& text) {
+  constexpr std::size_t kept_max = 64 << 10;
+  if (text.capacity() > kept_max) std::string().swap(text);
+}
 
 // Drops the first n bytes from the front of the pieces.
 std::span<backends::Piece> without_front(std::span<backends::Piece> pieces, std::size_t n);
@@ -103,7 +108,7 @@ struct Exchange {
   std::string upstream_head;  // to the backend
   wire::HeadReader answer_reader;
   wire::EventReader event_reader;
-  std::string relayed_lines, relayed_reason;  // of the backend's head
+  std::string relayed_lines;  // of the backend's head
 
   policies::Owner owner() const { return {shard.number, slot}; }
   std::string_view body_text() { return body.data(caller->in()); }

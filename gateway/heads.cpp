@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "backends/wire/json_walk.hpp"
 #include "gateway/conclude.hpp"
 #include "gateway/json_text.hpp"
 
@@ -66,6 +67,26 @@ Nanos read_retry_after(std::string_view text) {
   return std::chrono::seconds(seconds);
 }
 
+bool holds_secret(std::string_view text, const config::Target& target) {
+  return std::any_of(target.never_shown.begin(), target.never_shown.end(), [&](const std::string& secret) {
+    return !secret.empty() && text.find(secret) != std::string_view::npos;
+  });
+}
+
+// Escapes, and nothing that would not be one in JSON.
+bool has_json_escapes(std::string_view text) {
+  constexpr std::string_view hex = "0123456789abcdefABCDEF";
+  bool found = false;
+  for (std::size_t at = text.find('\\'); at != std::string_view::npos; at = text.find('\\', at)) {
+    const std::string_view kind = text.substr(at + 1, 1), digits = text.substr(std::min(at + 2, text.size()), 4);
+    const bool unicode = kind == "u" && digits.size() == 4 && digits.find_first_not_of(hex) == std::string_view::npos;
+    if (!unicode && (kind.empty() || std::string_view("\"\\/bfnrt").find(kind) == std::string_view::npos)) return false;
+    at += unicode ? 6 : 2;
+    found = true;
+  }
+  return found;
+}
+
 void splice_body(Exchange& x, const config::Target& target) {
   const wire::Skim& skim = x.request.skim;
   x.splice.clear();
@@ -113,12 +134,11 @@ AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head, 
     } else if (field.id == Name::retry_after) {
       facts.retry_after = read_retry_after(field.value);
     }
-    if (head.status != 200 && is_advice(field.id)) facts.advice.append(field.line);
+    if (head.status != 200 && is_advice(field.id) && may_be_shown(field.value, target)) facts.advice.append(field.line);
   }
   for (const wire::Field& field : head.fields) {
     const bool stops = stops_before_caller(field.id) || (field.id == Name::cache_control && facts.event_stream) ||
-                       (lists && listed_by_connection(head.fields, field.name)) ||
-                       (field.id == Name::other && !may_be_shown(field.value, target));
+                       (lists && listed_by_connection(head.fields, field.name)) || !may_be_shown(field.value, target);
     if (!stops) out.append(field.line);
   }
   if (facts.event_stream) out.append("Cache-Control: no-cache\r\n");
@@ -128,17 +148,18 @@ AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head, 
 void write_answer_head(Exchange& x, std::uint16_t status, std::string_view framing) {
   x.out.assign("HTTP/1.1 ");
   append_number(x.out, status);
-  x.out.append(" ").append(x.relayed_reason).append("\r\n").append(x.relayed_lines);
+  x.out.append(" ").append(reason_phrase(status)).append("\r\n").append(x.relayed_lines);
   append_own_lines(x.out, x);
   append_backend_lines(x.out, x);
   x.out.append(framing).append("\r\n");
 }
 
 bool may_be_shown(std::string_view text, const config::Target& target) {
-  for (const std::string& secret : target.never_shown) {
-    if (!secret.empty() && text.find(secret) != std::string_view::npos) return false;
-  }
-  return true;
+  if (holds_secret(text, target)) return false;
+  if (!has_json_escapes(text)) return true;
+  std::string plain;
+  wire::append_unescaped(text, plain);
+  return !holds_secret(plain, target);
 }
 
 }  // namespace headgate::gateway

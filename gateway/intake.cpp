@@ -142,7 +142,7 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
   }
   Time last_byte = began;
   std::uint64_t seen = x.caller->bytes_read();
-  while (!x.body.done()) {
+  for (;;) {
     if (x.body.bad()) {
       x.close_after = true;
       co_return RefusalAnswer{.refusal = Refusal::bad_request, .detail = "broken chunk in the body"};
@@ -150,6 +150,7 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
     if (x.body.size() > limit.body.count) {
       co_return RefusalAnswer{.refusal = Refusal::body_too_large, .value = static_cast<std::int64_t>(x.body.size()), .limit = static_cast<std::int64_t>(limit.body.count)};
     }
+    if (x.body.done()) co_return std::nullopt;
     if (x.abandoned()) {
       co_return RefusalAnswer{.refusal = Refusal::shutting_down, .repeat_ok = !x.request.budgets.repeat};
     }
@@ -172,7 +173,6 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
     co_await x.pause(until);
     x.body.pull(in);
   }
-  co_return std::nullopt;
 }
 
 backends::Task<> leave_body(Exchange& x) {
@@ -206,12 +206,14 @@ std::optional<RefusalAnswer> check_body(Exchange& x, policies::Arrival& arrival)
     r.cause_detail = std::string(x.shard.skimmer.problem());
     return RefusalAnswer{.refusal = Refusal::invalid_body, .detail = r.cause_detail};
   }
-  r.body_model.assign(r.skim.model);
-  r.skim.model = r.body_model;
-  const auto found = r.catalog->routes.find(r.body_model);
-  if (found == r.catalog->routes.end()) return RefusalAnswer{.refusal = Refusal::model_not_found, .detail = r.body_model};
-  if (!r.caller.identity.may_use(found->second.id)) return RefusalAnswer{.refusal = Refusal::model_not_allowed, .detail = r.body_model};
+  const std::string_view model = r.skim.model;
+  const auto& routes = r.catalog->routes;
+  const auto found = model.size() <= wire::name_bytes_max ? routes.find(model) : routes.end();
+  if (found == routes.end()) return RefusalAnswer{.refusal = Refusal::model_not_found, .detail = model};
+  if (!r.caller.identity.may_use(found->second.id))
+    return RefusalAnswer{.refusal = Refusal::model_not_allowed, .detail = model};
   r.route = &found->second;
+  r.skim.model = r.route->name;  // the skimmer is shared by the shard
   const bool stream = r.skim.stream && r.operation != Operation::embeddings;
   r.skim.stream = stream;
   arrival = {.owner = x.owner(),

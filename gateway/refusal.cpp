@@ -81,6 +81,18 @@ constexpr std::int64_t advice_longest_s = 60;  // the SDKs ignore longer ones an
 
 std::int64_t round_up(Nanos time, Nanos unit) { return (time.count() + unit.count() - 1) / unit.count(); }
 
+// Of what a caller sent as much as helps him to find it: whole characters.
+void append_shown(std::string& message, std::string_view text) {
+  constexpr std::size_t shown_max = 200, tails_max = 3;
+  std::size_t cut = std::min(text.size(), shown_max);
+  if (cut == text.size()) {
+    message += text;
+    return;
+  }
+  while (cut > shown_max - tails_max && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;
+  message.append(text.substr(0, cut)).append("...");
+}
+
 void append_message(std::string& out, const RefusalRow& row, const RefusalAnswer& answer) {
   std::string message;
   for (std::size_t i = 0; i < row.message.size(); ++i) {
@@ -90,7 +102,7 @@ void append_message(std::string& out, const RefusalRow& row, const RefusalAnswer
     }
     switch (row.message[++i]) {
       case 'd':
-        message += answer.detail;
+        append_shown(message, answer.detail);
         break;
       case 'v':
         append_number(message, answer.value);
@@ -235,18 +247,32 @@ std::string_view reason_phrase(std::uint16_t status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 407:
+      return "Proxy Authentication Required";
     case 408:
       return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 410:
+      return "Gone";
     case 413:
       return "Content Too Large";
     case 415:
       return "Unsupported Media Type";
+    case 422:
+      return "Unprocessable Content";
+    case 424:
+      return "Failed Dependency";
     case 429:
       return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
     case 500:
       return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
     case 502:
       return "Bad Gateway";
     case 503:

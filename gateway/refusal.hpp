@@ -91,6 +91,6 @@ void append_refusal(std::string& out, const RefusalAnswer& answer);
 void append_error_body(std::string& out, const RefusalAnswer& answer);   // {"error":{...}}
 void append_error_event(std::string& out, const RefusalAnswer& answer);  // data: {"error":{...}} and an empty line
 
-std::string_view reason_phrase(std::uint16_t status);  // "" for one we never send
+std::string_view reason_phrase(std::uint16_t status);  // "" for one that nobody uses
 
 }  // namespace headgate::gateway

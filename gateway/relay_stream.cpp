@@ -3,7 +3,7 @@
 //   head    then head and comments go out; other events wait for content; a final failure is one error event
 //   commit  the first content, finish reason or [DONE] sends all that waited; no other backend can take over
 // An event's bytes go out as received. A partial one stays in the backend's buffer (at most 64 KiB) and is dropped at a
-// cut, so that an error event always stands on its own.
+// cut; one that is longer is ended by an empty line then: an error event always stands on its own.
 #include <algorithm>
 #include <array>
 
@@ -72,7 +72,7 @@ void StreamRelay::scan() {
       if (window.size() < undecided_max) return;
       // Too long to wait for: it goes on as it is.
       event_end_.reset();
-      committed_ = true;
+      committed_ = x_.request.inside_event = true;
       ready_ += window.size();
       return;
     }
@@ -111,6 +111,7 @@ void StreamRelay::look_at(const wire::EventFacts& facts, std::size_t size) {
     return;
   }
   ready_ += size;
+  x_.request.inside_event = false;
   if (facts.content || facts.finish || facts.done || ready_ >= undecided_max) committed_ = true;
 }
 

@@ -1,5 +1,5 @@
 // An answer in one piece. It commits when it is complete, or at 256 KiB: until then its failure can still be hidden by
-// another backend; from there on it passes through as it comes.
+// another backend; from there on a success passes through as it comes.
 #include <algorithm>
 #include <array>
 
@@ -44,6 +44,16 @@ void append_cost_line(std::string& out, const RequestState& r, const config::Pri
   out.append("\r\n");
 }
 
+// An error that names the backend, or is too long to be searched for that: the caller gets its status.
+backends::Task<bool> deliver_status(Attempt& a) {
+  a.succeed();
+  RefusalAnswer fixed{.refusal = Refusal::upstream_status, .status = a.head.status, .more_head = a.advice};
+  co_await answer_ourselves(a.x, fixed);
+  a.body.consume(a.link->in(), a.body.size());
+  a.give_back();
+  co_return true;
+}
+
 // The whole answer is here: judge it, free the backend, send it.
 backends::Task<bool> deliver_whole(Attempt& a) {
   Exchange& x = a.x;
@@ -57,23 +67,19 @@ backends::Task<bool> deliver_whole(Attempt& a) {
     co_return a.end(End::in_band_error);
   }
   if (success) count_tokens(x.request, facts, text.size());
+  if (!success && !may_be_shown(text, *a.target)) co_return co_await deliver_status(a);
   a.succeed();
-  if (!success && !may_be_shown(text, *a.target)) {
-    RefusalAnswer fixed{.refusal = Refusal::upstream_status, .status = a.head.status, .more_head = a.advice};
-    co_await answer_ourselves(x, fixed);
-  } else {
-    write_answer_head(x, a.head.status, "");
-    x.out.resize(x.out.size() - 2);
-    x.out.append("Content-Length: ");
-    append_number(x.out, text.size());
-    x.out.append("\r\n");
-    if (success) append_cost_line(x.out, x.request, a.target->price);
-    x.out.append("\r\n");
-    x.request.finished = true;
-    std::array<backends::Piece, 2> pieces{boost::asio::buffer(x.out), boost::asio::buffer(text)};
-    const bool sent = co_await x.send(pieces);
-    if (!sent) x.close_after = true;
-  }
+  write_answer_head(x, a.head.status, "");
+  x.out.resize(x.out.size() - 2);
+  x.out.append("Content-Length: ");
+  append_number(x.out, text.size());
+  x.out.append("\r\n");
+  if (success) append_cost_line(x.out, x.request, a.target->price);
+  x.out.append("\r\n");
+  x.request.finished = true;
+  std::array<backends::Piece, 2> pieces{boost::asio::buffer(x.out), boost::asio::buffer(text)};
+  const bool sent = co_await x.send(pieces);
+  if (!sent) x.close_after = true;
   a.body.consume(a.link->in(), a.body.size());
   a.give_back();
   co_return true;
@@ -137,6 +143,7 @@ backends::Task<bool> relay_unary(Attempt& a) {
   while (!a.body_done()) {
     if (auto why = trouble(a, idle_until)) co_return a.end(*why);
     if (a.body.size() >= commit_at || !a.room_for(commit_at + read_ahead)) {
+      if (a.head.status != 200) co_return co_await deliver_status(a);
       co_return co_await pass_through(a);
     }
     co_await a.more(std::min(idle_until, a.start.end_by));

@@ -108,7 +108,7 @@ void Dispatcher::State::fail_over(Time now, std::uint32_t slot, const Outcome& o
   record.stage = Stage::free;  // its unit is given back
   record.fallback = answer_of(outcome, record.committed);
   const Route& route = routes[record.route];
-  if (record.committed || !route.planned || now >= record.head_by ||
+  if (record.committed || route.gone() || now >= record.head_by ||
       !may_try_again(route.retry, outcome, record.attempts)) {
     return answer(slot, {.code = record.fallback}, orders);
   }

@@ -1,5 +1,6 @@
 // A new configuration over running state: ids that stay keep their state, limits change in place, who waits moves to
-// the pools its route has now. What left the plan takes no new attempts and ends what it has.
+// the pools its route has now. A pool or backend that left the plan takes no new attempts and ends what it has; a route
+// that left it serves out, from the pools that stay, who came through it.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -57,6 +58,10 @@ void Dispatcher::State::adopt(Plan& plan) {
     route.retry.attempts_max = std::min(from.retry.attempts_max, 255u);  // AttemptId counts in a byte
     route.budget.configure(from.retry);
   }
+  // Those that left the plan: who came through them may still use what is left of their pools.
+  for (Route& route : routes) {
+    if (!route.planned) std::erase_if(route.pools, [this](std::uint32_t p) { return !pools[p].planned; });
+  }
 }
 
 // From nothing: the members are new, so what was counted is void.
@@ -83,12 +88,12 @@ void Dispatcher::State::replan(Time now, Plan plan, Orders& orders) {
   count_standings();
 
   for (const std::uint32_t slot : delayed) {
-    if (!routes[records[slot].route].planned) answer(slot, {.code = Code::model_not_found}, orders);
+    if (routes[records[slot].route].gone()) answer(slot, {.code = Code::model_not_found}, orders);
   }
   for (const std::uint32_t slot : queued) {
     Record& record = records[slot];
     record.stage = Stage::free;
-    if (!routes[record.route].planned) {
+    if (routes[record.route].gone()) {
       answer(slot, {.code = Code::model_not_found}, orders);
       continue;
     }

@@ -27,7 +27,7 @@ RequestId Dispatcher::State::arrive(Time now, const Arrival& arrival, Orders& or
   record.body_bytes = arrival.body_bytes;
   record.received = arrival.received;
   record.idle_within = arrival.stream ? arrival.idle_within : Nanos::max();
-  if (record.route >= routes.size() || !routes[record.route].planned) {
+  if (record.route >= routes.size() || routes[record.route].gone()) {
     answer(slot, {.code = Code::model_not_found}, orders);
     return id;
   }

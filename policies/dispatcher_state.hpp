@@ -68,6 +68,7 @@ struct Route {
   TimeoutOptions timeouts;
   RetryOptions retry;
   RetryBudget budget;
+  bool gone() const { return !planned && pools.empty(); }
 };
 
 // What a draw is for; a request's attempt number keeps its draws apart.

@@ -24,7 +24,7 @@ struct Start {
 
 // Why the gateway itself answers. HTTP-CONTRACT "Refusals and failures" has the status of each.
 enum class Code : std::uint8_t {
-  model_not_found,      // the route left the plan while the request was on its way
+  model_not_found,      // the route and its pools left the plan while the request was on its way
   no_healthy_backend,   // every backend down, ejected or cooling; retry_after: the soonest return
   queue_full,           // value and limit: requests or bytes waiting in the last pool tried
   deadline_unmeetable,  // value: predicted wait, limit: time left (ms)

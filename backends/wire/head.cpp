@@ -113,7 +113,7 @@ Name recognise(std::string_view name) {
 }
 
 HeadError parse_length(std::string_view digits, std::uint64_t& out) {
-  constexpr std::uint64_t limit = std::uint64_t{1} << 63;
+  constexpr std::uint64_t limit = (std::uint64_t{1} << 63) - 1;
   if (digits.empty()) return HeadError::content_length;
   std::uint64_t value = 0;
   for (const char c : digits) {

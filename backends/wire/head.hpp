@@ -66,7 +66,7 @@ enum class HeadError : std::uint8_t {
   line_end,     // bare LF or bare CR, or NUL
   obs_fold,
   host,               // missing in HTTP/1.1, or repeated
-  content_length,     // not digits, repeated, or over 2^63
+  content_length,     // not digits, repeated, or from 2^63 on
   transfer_encoding,  // other than exactly "chunked", repeated, or in HTTP/1.0
   length_and_encoding,
   too_many_fields,

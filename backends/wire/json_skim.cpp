@@ -151,7 +151,8 @@ class Pass {
     if (!walk_.string(name)) return false;
     out_.model_value = {begin, walk_.offset()};
     out_.model = name.raw;
-    if (name.escaped) {
+    constexpr std::size_t escape_bytes = 6;  // \u0061 is one byte
+    if (name.escaped && name.raw.size() <= name_bytes_max * escape_bytes) {
       model_.clear();
       append_unescaped(name.raw, model_);
       out_.model = model_;

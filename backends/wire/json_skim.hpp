@@ -12,6 +12,7 @@
 namespace headgate::wire {
 
 inline constexpr std::size_t json_depth_max = 256;
+inline constexpr std::size_t name_bytes_max = 256;  // of a model: a longer one is nobody's name
 inline constexpr std::size_t json_padding = 64;  // readable bytes needed behind the body
 
 struct ByteRange {
@@ -22,7 +23,7 @@ struct ByteRange {
 enum class SkimError : std::uint8_t { none, syntax, utf8, depth, not_object, missing, type, repeated, range };
 
 struct Skim {
-  std::string_view model;  // unescaped; valid until the next skim
+  std::string_view model;  // unescaped, but for one that is longer than any name; valid until the next skim
   ByteRange model_value;   // of the JSON string with its quotes
   bool stream = false;
   std::optional<bool> include_usage;        // stream_options.include_usage

@@ -186,6 +186,23 @@ TEST(Skim, RefusesRepeatedFields) {
   EXPECT_EQ(run(with_model(R"(,"temperature":1,"temperature":2,"messages":[],"messages":[])")).error, SkimError::none);
 }
 
+// A name has at most 256 bytes, and a byte at most six characters: what is longer is nobody's name as it stands.
+TEST(Skim, LeavesAnOverlongModelAsItStands) {
+  const auto escaped = [](std::size_t n) {
+    std::string text;
+    for (std::size_t i = 0; i < n; ++i) text += "\\u0061";
+    return text;
+  };
+  Skimmer skimmer;
+  Skim skim;
+  for (const std::size_t n : {name_bytes_max, name_bytes_max + 1}) {
+    const std::string body = R"({"model":")" + escaped(n) + "\"}" + std::string(json_padding, ' ');
+    const std::string_view text = std::string_view(body).substr(0, body.size() - json_padding);
+    EXPECT_EQ(skimmer.skim(text, skim), SkimError::none);
+    EXPECT_EQ(skim.model, n == name_bytes_max ? std::string(n, 'a') : escaped(n));
+  }
+}
+
 TEST(Skim, RefusesWhatIsNoObjectOrHasNoModel) {
   using enum SkimError;
   const std::string no_object = "the body must be a JSON object";

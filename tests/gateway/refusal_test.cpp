@@ -257,6 +257,26 @@ TEST(Refusal, FollowsTheDispatchersAnswer) {
   EXPECT_EQ(received.status, 500);
 }
 
+TEST(Refusal, ShowsAtMost200BytesOfWhatACallerSent) {
+  const auto shown = [](const std::string& model) {
+    const RefusalAnswer answer{.refusal = Refusal::model_not_found, .detail = model};
+    std::string body;
+    append_error_body(body, answer);
+    const std::string message = nlohmann::json::parse(body)["error"]["message"];
+    return message.substr(std::string_view("There is no model \"").size());
+  };
+  const auto times = [](std::size_t n, const std::string& text) {
+    std::string all;
+    for (std::size_t i = 0; i < n; ++i) all += text;
+    return all;
+  };
+  EXPECT_EQ(shown(times(200, "a")), times(200, "a") + '"');
+  EXPECT_EQ(shown(times(201, "a")), times(200, "a") + "...\"");
+  EXPECT_EQ(shown("a" + times(200, "é")), "a" + times(99, "é") + "...\"");
+  EXPECT_EQ(shown("ab" + times(200, "\U0001F600")), "ab" + times(49, "\U0001F600") + "...\"");
+  EXPECT_EQ(shown(times(300, "\x80")), times(197, "\uFFFD") + "...\"") << "no character begins near the cut";
+}
+
 TEST(Refusal, EndsAStreamWithOneErrorEvent) {
   RefusalAnswer answer;
   answer.refusal = Refusal::stream_cut;

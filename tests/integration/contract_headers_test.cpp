@@ -99,8 +99,10 @@ TEST(ContractHeaders, ForwardedCredentialsAreTheCallersOwn) {
 TEST(ContractHeaders, ABackendsAddressAndKeyStayOutOfTheHead) {
   ScriptedUpstream upstream([](Exchange& x) {
     const std::string here = "http://" + x.arrival().head.get("host");
-    const std::string lines = "Content-Location: " + here + "/v1\r\nx-upstream-key: K1\r\nx-kept: 1\r\n";
-    x.write_last(plain_reply(x.arrival().number == 0 ? 200 : 400, good_body("m"), lines));
+    const std::string lines = "Content-Location: " + here + "/v1\r\nx-upstream-key: K1\r\nServer: K1\r\nx-kept: 1\r\n";
+    std::string reply = plain_reply(x.arrival().number == 0 ? 200 : 400, good_body("m"), lines);
+    const std::size_t reason = std::string_view("HTTP/1.1 200 ").size();
+    x.write_last(reply.replace(reason, reply.find("\r\n") - reason, here + " K1"));
   });
   GatewayProcess gateway(basic_config({&upstream}));
   for (const int status : {200, 400}) {
@@ -109,6 +111,47 @@ TEST(ContractHeaders, ABackendsAddressAndKeyStayOutOfTheHead) {
     EXPECT_EQ(reply.head.get("x-kept"), "1");
     EXPECT_EQ(reply.raw.find(upstream.authority()), std::string::npos) << reply.head.raw;
     EXPECT_EQ(reply.raw.find("K1"), std::string::npos) << reply.head.raw;
+  }
+}
+
+// The last attempt's own error too; and what a reader of JSON sees counts as much as what stands there.
+TEST(ContractHeaders, ABackendsAddressAndKeyStayOutOfErrorBodies) {
+  ScriptedUpstream upstream(good_answer());
+  auto config = basic_config({&upstream});
+  config["pools"]["p"]["api_key"] = "sk-backend-key";
+  config["pools"]["p"]["health"]["consecutive_failures"] = 100;
+  GatewayProcess gateway(config);
+  const std::vector<std::string> secrets{
+      "sk-backend-key", R"(sk\u002dbackend\u002Dkey)", R"(\u0073k-backend-key)",
+      R"(http:\/\/127\u002e0.0.1\u003a)" + std::to_string(upstream.port()) + R"(\/v1)"};
+  for (const int status : {400, 500}) {
+    for (const std::string& secret : secrets) {
+      upstream.set_script(always(plain_reply(status, error_body("at " + secret + " it failed"))));
+      const Reply reply = ask_once(gateway.port(), chat_request(chat_body(false)));
+      EXPECT_EQ(reply.status, status) << reply.raw;
+      EXPECT_EQ(error_code_of(reply), "upstream_status") << reply.raw;
+      EXPECT_EQ(reply.body.find("it failed"), std::string::npos) << reply.raw;
+    }
+    const std::string harmless = error_body(R"(a \"word\" of \u00e9 and C:\\u)");
+    upstream.set_script(always(plain_reply(status, harmless)));
+    EXPECT_EQ(ask_once(gateway.port(), chat_request(chat_body(false))).body, harmless);
+  }
+}
+
+// What is too long to be searched is not shown at all.
+TEST(ContractHeaders, AnErrorBodyIsSearchedOrNotShown) {
+  ScriptedUpstream upstream(good_answer());
+  GatewayProcess gateway(basic_config({&upstream}));
+  for (const std::size_t size : {std::size_t{200 << 10}, std::size_t{2 << 20}}) {
+    for (const char* end : {"no secret", "K1"}) {
+      const std::string body = error_body(std::string(size, 'x') + end);
+      upstream.set_script(always(plain_reply(400, body)));
+      const Reply reply = ask_once(gateway.port(), chat_request(chat_body(false)));
+      EXPECT_EQ(reply.status, 400);
+      const bool shown = size == 200 << 10 && end[0] == 'n';
+      EXPECT_EQ(error_code_of(reply), shown ? "b" : "upstream_status");
+      EXPECT_EQ(reply.body == body, shown);
+    }
   }
 }
 

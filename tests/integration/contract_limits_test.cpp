@@ -1,6 +1,7 @@
 // What HTTP-CONTRACT promises of callers that are slow, idle or too large: each is answered or closed at its limit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "support/answers.hpp"
@@ -111,6 +112,60 @@ TEST_F(ContractLimits, ARefusedBodyMayStillCome) {
       EXPECT_TRUE(client.closed_by_peer(scaled(10s)));
     }
   }
+}
+
+std::string message_of(const Reply& reply) { return nlohmann::json::parse(reply.body)["error"]["message"]; }
+
+// However the bytes are framed, and however many come at once.
+TEST(ContractBodySize, IsTheLimitOfChunkedBodiesToo) {
+  ScriptedUpstream upstream(good_answer());
+  auto config = basic_config({&upstream});
+  config["limits"]["body"] = "1KiB";
+  GatewayProcess gateway(config);
+  const std::string head = "POST /v1/chat/completions HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer GW1\r\n";
+  const std::string empty = chat_body(false, "m", R"(,"pad":"")");
+  for (const std::size_t size : {std::size_t{1024}, std::size_t{1025}, std::size_t{3000}}) {
+    const std::string body = chat_body(false, "m", R"(,"pad":")" + std::string(size - empty.size(), 'x') + '"');
+    ASSERT_EQ(body.size(), size);
+    const Reply reply =
+        ask_once(gateway.port(), head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(body) + final_chunk());
+    EXPECT_EQ(reply.status, size > 1024 ? 413 : 200) << reply.raw;
+    if (reply.status == 200) continue;
+    EXPECT_EQ(error_code_of(reply), "body_too_large");
+    EXPECT_NE(message_of(reply).find(std::to_string(size) + " bytes"), std::string::npos) << reply.body;
+    EXPECT_NE(message_of(reply).find("limit of 1024"), std::string::npos) << reply.body;
+  }
+  EXPECT_EQ(upstream.arrival_count(), 1u);
+}
+
+// The largest length that there is is named; beyond it is none.
+TEST_F(ContractLimits, AnAbsurdLengthIsNeverNegative) {
+  const auto announce = [&](const std::string& length) {
+    return ask_once(gateway_.port(),
+                    "POST /v1/chat/completions HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer GW1\r\n"
+                    "Content-Length: " +
+                        length + "\r\n\r\n");
+  };
+  const Reply largest = announce("9223372036854775807");
+  EXPECT_EQ(largest.status, 413) << largest.raw;
+  EXPECT_NE(message_of(largest).find("9223372036854775807 bytes"), std::string::npos) << largest.body;
+  for (const char* length : {"9223372036854775808", "18446744073709551615", "99999999999999999999"}) {
+    const Reply reply = announce(length);
+    EXPECT_EQ(reply.status, 400) << reply.raw;
+    EXPECT_NE(message_of(reply).find("too large"), std::string::npos) << reply.body;
+  }
+}
+
+TEST_F(ContractLimits, AHeadHasAtMost128Fields) {
+  std::string lines = "Authorization: Bearer GW1\r\nx-a: 1\r\n";
+  const auto fields = [](const std::string& bytes) {
+    return std::ranges::count(bytes.substr(0, bytes.find("\r\n\r\n")), '\n');
+  };
+  while (fields(chat_request(chat_body(false), lines)) < 128) lines += "x-a: 1\r\n";
+  EXPECT_EQ(ask_once(gateway_.port(), chat_request(chat_body(false), lines)).status, 200);
+  const Reply reply = ask_once(gateway_.port(), chat_request(chat_body(false), lines + "x-a: 1\r\n"));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_NE(message_of(reply).find("more than 128 header fields"), std::string::npos) << reply.body;
 }
 
 // Body memory for one of two: the other is told to come again, the first time.

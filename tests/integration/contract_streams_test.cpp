@@ -107,6 +107,36 @@ TEST_F(ContractStreams, ThatFailAfterContentEndInOneErrorEvent) {
   }
 }
 
+// An event too long to be waited for has gone out in part when its backend dies: it is ended first.
+TEST_F(ContractStreams, AnErrorEventStandsOnItsOwnBehindHalfAnEvent) {
+  const std::string half = content_event(std::string(100 << 10, 'w')).substr(0, 90 << 10);
+  for (const std::string& content : {std::string(), content_event("one ")}) {
+    upstream_.set_script([&](Exchange& x) {
+      x.write(stream_head() + chunk(content + half));
+      x.close();
+    });
+    const Reply reply = ask(chat_request(chat_body(true)));
+    EXPECT_TRUE(reply.complete);
+    ASSERT_TRUE(reply.body.starts_with(content + half.substr(0, 64 << 10)));
+    const auto events = events_of(reply.body);
+    ASSERT_EQ(events.size(), content.empty() ? 2u : 3u);
+    EXPECT_TRUE(events.back().starts_with(R"(data: {"error")")) << events.back();
+    EXPECT_EQ(reply.body.find("[DONE]"), std::string::npos);
+  }
+}
+
+// One that comes to its end is as good as any: what fails later needs no line of ours before it.
+TEST_F(ContractStreams, ALongEventIsFollowedByNoEmptyLineOfOurs) {
+  const std::string text = content_event(std::string(100 << 10, 'w')) + content_event("one ");
+  upstream_.set_script([&](Exchange& x) {
+    x.write(stream_head() + chunk(text));
+    x.close();
+  });
+  const Reply reply = ask(chat_request(chat_body(true)));
+  ASSERT_TRUE(reply.body.starts_with(text));
+  EXPECT_TRUE(reply.body.substr(text.size()).starts_with(R"(data: {"error")")) << reply.body.substr(text.size());
+}
+
 // The error event of a backend goes on unchanged, unless it says where the backend is or what its key is.
 TEST_F(ContractStreams, AnErrorEventNamesNoBackend) {
   for (const std::string& secret : {std::string("nothing"), std::string("K1"), upstream_.authority()}) {

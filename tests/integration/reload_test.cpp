@@ -1,6 +1,9 @@
 // New configurations under traffic: case RW-34.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "support/answers.hpp"
@@ -114,6 +117,74 @@ TEST_F(Reload, RW34_ABadFileChangesNothingAndAGoodOneEverything) {
   for (const Arrival& arrival : one_.arrivals()) EXPECT_LE(to_ms(arrival.at - second_half), to_ms(scaled(2s)));
   for (RawClient& client : lengthy) EXPECT_EQ(client.read_reply().status, 200);
   EXPECT_EQ(one_.abandoned().size(), 0u);
+}
+
+// One slot a pool, held by the first; another waits for it by a name that the new file has no more. The pool of one
+// stays for another route: he is served. That of the other goes: he is told which model is gone.
+TEST(ReloadUnderAQueue, WhoWaitsByARemovedRouteIsServedWhileItsPoolStays) {
+  Event release;
+  const Script held = [&, good = good_answer()](Exchange& x) {
+    if (x.wait_for(release)) good(x);
+  };
+  ScriptedUpstream one(held), two(held);
+  auto config = chain_config({&one, &two});
+  for (const char* pool : {"p1", "p2"}) config["pools"][pool]["backends"][0]["slots"] = 1;
+  config["routes"]["stays"] = config["routes"]["leaves"] = config["routes"]["m"];
+  config["routes"].erase("m");
+  config["routes"]["stays"]["pools"] = nlohmann::json::array({"p1"});
+  config["routes"]["leaves"]["pools"] = nlohmann::json::array({"p2"});
+  GatewayProcess gateway(config);
+  std::vector<RawClient> callers;
+  for (const char* model : {"stays", "leaves", "stays", "leaves"})
+    callers.emplace_back(gateway.port()).send(chat_request(chat_body(false, model)));
+  const auto queued = [&](const char* pool) { return gateway.metric("headgate_queued", {{"pool", pool}}); };
+  ASSERT_TRUE(eventually(10s, [&] { return queued("p1") == 1 && queued("p2") == 1; }));
+
+  auto next = config;
+  next["pools"].erase("p2");
+  next["routes"]["new"] = next["routes"]["stays"];
+  for (const char* route : {"stays", "leaves"}) next["routes"].erase(route);
+  gateway.rewrite_config(next);
+  ASSERT_EQ(gateway.admin_post("/admin/reload").status, 200);
+  EXPECT_EQ(queued("p1"), 1);
+  release.set();
+  std::vector<std::string> ends;
+  for (RawClient& caller : callers) {
+    const Reply reply = caller.read_reply();
+    const auto body = nlohmann::json::parse(reply.body);
+    ends.push_back(reply.status == 200 ? "200" : std::string(body["error"]["message"]));
+  }
+  std::ranges::sort(ends);
+  EXPECT_EQ(ends, (std::vector<std::string>{"200", "200", "200", R"(There is no model "leaves")"}));
+  EXPECT_EQ(one.arrival_count(), 2u);
+  EXPECT_EQ(two.arrival_count(), 1u);
+  EXPECT_EQ(error_code_of(ask_once(gateway.port(), chat_request(chat_body(false, "stays")))), "model_not_found");
+}
+
+// 64 routes of those that there ever were, and the one there is; of pools and backends only those of the file in use.
+TEST(ReloadNames, AreBoundedInTheMetrics) {
+  ScriptedUpstream upstream(good_answer());
+  auto config = basic_config({&upstream});
+  GatewayProcess gateway(config);
+  const auto pool = config["pools"]["p"], route = config["routes"]["m"];
+  for (int n = 0; n < 70; ++n) {
+    const std::string p = "p" + std::to_string(n), m = "m" + std::to_string(n);
+    config["pools"] = nlohmann::json::object();
+    config["routes"] = nlohmann::json::object();
+    config["pools"][p] = pool;
+    config["routes"][m] = route;
+    config["routes"][m]["pools"] = nlohmann::json::array({p});
+    gateway.rewrite_config(config);
+    ASSERT_EQ(gateway.admin_post("/admin/reload").status, 200);
+  }
+  EXPECT_EQ(ask_once(gateway.port(), chat_request(chat_body(false, "m69"))).status, 200);
+  std::map<std::string, std::set<std::string>> seen;
+  for (const Sample& sample : parse_metrics(gateway.metrics_text()))
+    for (const auto& [label, value] : sample.labels) seen[label].insert(value);
+  EXPECT_EQ(seen["pool"], std::set<std::string>{"p69"});
+  EXPECT_EQ(seen["backend"].size(), 1u);
+  EXPECT_EQ(seen["route"].size(), 66u);
+  EXPECT_TRUE(seen["route"].contains("m0") && seen["route"].contains("m69") && seen["route"].contains("other"));
 }
 
 }  // namespace

@@ -89,6 +89,23 @@ TEST(Retry, RW09c_TheUpstreamsOwnErrorBodyIsKept) {
   EXPECT_EQ(two.arrival_count(), 0u);
 }
 
+// On a connection that has served one request the second is read in full, and that is the end: whether the backend was
+// closing an idle connection or had begun to work nobody knows. By the rule it is not sent again; without it, it is.
+TEST(Retry, WhetherAReusedConnectionBrokeOrItsBackendIsTheRulesBusiness) {
+  for (const bool after_delivery : {false, true}) {
+    ScriptedUpstream one([good = good_answer()](Exchange& x) { x.arrival().number == 1 ? x.close() : good(x); });
+    auto config = basic_config({&one});
+    config["routes"]["m"]["retry"]["after_delivery"] = after_delivery;
+    GatewayProcess gateway(config);
+    RawClient client(gateway.port());
+    ASSERT_EQ(client.ask(chat_request(chat_body(false))).status, 200);
+    const Reply reply = client.ask(chat_request(chat_body(false)));
+    ASSERT_EQ(one.arrivals().at(1).connection, one.arrivals().at(0).connection);
+    EXPECT_EQ(reply.status, after_delivery ? 200 : 502) << reply.raw;
+    EXPECT_EQ(one.arrival_count(), after_delivery ? 3u : 2u);
+  }
+}
+
 // (b) with the rule widened to "also after delivery": exactly one arrival at the second, and two attempts are reported.
 TEST(Retry, RW09_WidenedToAfterDeliveryItIsSentOnceMore) {
   ScriptedUpstream one(reads_and_closes), two(good_answer());

@@ -281,6 +281,28 @@ TEST(Dispatcher, RemovedEndpointsDrainAndComeBackWithTheirCount) {
   h.expect_idle();
 }
 
+TEST(Dispatcher, ARouteThatLeftServesOutWhomItLetInWhileAPoolOfItStays) {
+  PlanOf of = PlanOf{}.pool(1, 1).pool(1, 1).route({0, 1}).route({0});
+  History h(of);
+  const auto a = h.arrive(0s), b = h.arrive(0s), c = h.arrive(0s);
+  Plan next = of.plan;
+  next.routes.erase(next.routes.begin());
+  h.replan(1s, next);
+  h.end(2s, a, status(500));  // fails over to the other pool, and c has what it leaves
+  h.end(3s, b, ok());
+  EXPECT_EQ(h.endpoint(a), 1u);
+  EXPECT_EQ(h.endpoint(c), 0u);
+  const auto d = h.arrive(3s);  // by a worker that has not heard of the new plan
+  next.pools.pop_back();
+  next.endpoints.pop_back();
+  h.replan(4s, next);
+  h.replan(5s, Plan{});  // with the last of its pools it is gone
+  EXPECT_EQ(h.code(d), Code::model_not_found);
+  h.end(6s, a, ok());
+  h.end(6s, c, ok());
+  h.expect_idle();
+}
+
 TEST(Dispatcher, WhoWaitsMovesToTheNewPoolsOrIsToldThatTheModelIsGone) {
   PlanOf of = PlanOf{}.pool(1, 1).pool(1, 1).route({0}).route({0});
   History h(of);
@@ -290,8 +312,8 @@ TEST(Dispatcher, WhoWaitsMovesToTheNewPoolsOrIsToldThatTheModelIsGone) {
   next.routes.pop_back();
   h.replan(1s, next);
   EXPECT_EQ(h.endpoint(b), 1u);
-  EXPECT_EQ(h.code(c), Code::model_not_found);
   h.replan(2s, Plan{});
+  EXPECT_EQ(h.code(c), Code::model_not_found);
   h.end(3s, a, status(500));
   EXPECT_EQ(h.code(a), Code::as_received);
   h.end(3s, b, ok());

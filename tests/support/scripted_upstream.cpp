@@ -152,6 +152,7 @@ void ScriptedUpstream::serve(Connection& connection) {
 bool ScriptedUpstream::read_request(Connection& connection, Arrival& into) {
   Time until;
   bool with_reset;
+  bool interim_sent = false;
   {
     const std::lock_guard lock(mutex_);
     until = after(now(), idle_limit_);
@@ -167,6 +168,14 @@ bool ScriptedUpstream::read_request(Connection& connection, Arrival& into) {
       into.raw = connection.unread.substr(0, whole->used);
       connection.unread.erase(0, whole->used);
       return true;
+    }
+    if (!interim_sent && connection.unread.find("\r\n\r\n") != std::string::npos) {
+      interim_sent = true;
+      const std::string interim = [this] {
+        const std::lock_guard lock(mutex_);
+        return interim_;
+      }();
+      send_all(connection.socket, interim, after(now(), 10s));
     }
     const int ready = ::poll(waited.data(), waited.size(), left_ms(until));
     if (ready == 0 && now() >= until) {
@@ -227,6 +236,11 @@ void ScriptedUpstream::set_script(Script script) {
 void ScriptedUpstream::set_health(Script script) {
   const std::lock_guard lock(mutex_);
   health_ = std::move(script);
+}
+
+void ScriptedUpstream::set_interim(std::string bytes) {
+  const std::lock_guard lock(mutex_);
+  interim_ = std::move(bytes);
 }
 
 void ScriptedUpstream::set_idle_limit(Nanos limit, bool with_reset) {

@@ -113,6 +113,7 @@ class ScriptedUpstream {
 
   void set_script(Script script);
   void set_health(Script script);                             // default: 200 at once
+  void set_interim(std::string bytes);                        // sent at the sight of a head whose body is still to come
   void set_idle_limit(Nanos limit, bool with_reset = false);  // ends connections that wait this long for a request
 
   std::vector<Arrival> arrivals() const;
@@ -146,6 +147,7 @@ class ScriptedUpstream {
   Event stop_;
   mutable std::mutex mutex_;  // guards everything below
   Script script_, health_;
+  std::string interim_;
   Nanos idle_limit_ = Nanos::max();
   bool idle_reset_ = false;
   std::list<Connection> connections_;
