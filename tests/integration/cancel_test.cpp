@@ -115,5 +115,23 @@ TEST(Cancel, RW07_PlainRequestsAreCancelledAndTheirSlotsReused) {
   EXPECT_EQ(shown_in_flight(gateway), 0);
 }
 
+// Behind a request that is being worked on the caller has sent 100 KB more, more than is read ahead, and leaves.
+TEST(Cancel, ACallerWithUnreadBytesBehindItsRequestIsNoticed) {
+  for (const bool stream : {false, true}) {
+    ScriptedUpstream upstream(silent(20s));
+    GatewayProcess gateway(basic_config({&upstream}));
+    const MachineLag lag;
+    RawClient client(gateway.port());
+    client.send(chat_request(chat_body(stream)));
+    ASSERT_TRUE(upstream.await_arrivals(1));
+    client.send(chat_request(chat_body(false, "m", R"(,"user":")" + std::string(100'000, 'x') + "\"")));
+    const Time left = now();
+    client.close();
+    ASSERT_TRUE(eventually(scaled(5s), [&] { return upstream.abandoned().size() == 1; }));
+    EXPECT_LE(to_ms(now() - left), to_ms(scaled(1s) + lag.slack()));
+    EXPECT_TRUE(eventually(scaled(1s), [&] { return in_flight(gateway, "p/u1") == 0; }));
+  }
+}
+
 }  // namespace
 }  // namespace headgate::support

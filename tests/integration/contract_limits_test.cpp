@@ -197,5 +197,20 @@ TEST(ContractBodyMemory, IsRefusedWithAdvice) {
   EXPECT_TRUE(eventually(scaled(2s), [&] { return ask_once(gateway.port(), chat_request(body)).status == 200; }));
 }
 
+// listen.connections_max counts for the process, whichever worker a connection comes to: one more is closed and counted.
+TEST(ContractConnections, AreLimitedForTheProcess) {
+  ScriptedUpstream upstream(good_answer());
+  auto config = basic_config({&upstream});
+  config["workers"] = 2;
+  config["listen"]["connections_max"] = 4;
+  GatewayProcess gateway(config);
+  std::vector<RawClient> callers;
+  for (int n = 0; n < 4; ++n) EXPECT_EQ(callers.emplace_back(gateway.port()).ask(chat_request(chat_body(false))).status, 200);
+  EXPECT_TRUE(RawClient(gateway.port()).closed_by_peer(5s));
+  EXPECT_EQ(gateway.metric("headgate_connections_refused_total"), 1);
+  callers.pop_back();
+  EXPECT_TRUE(eventually(5s, [&] { return ask_once(gateway.port(), chat_request(chat_body(false))).status == 200; }));
+}
+
 }  // namespace
 }  // namespace headgate::support
