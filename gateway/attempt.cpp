@@ -15,7 +15,7 @@ constexpr int interim_max = 16;
 }  // namespace
 
 Attempt::Attempt(Exchange& exchange, const policies::Start& order, std::shared_ptr<const config::Target> backend)
-    : x(exchange), start(order), target(std::move(backend)) {
+    : x(exchange), start(order), target(std::move(backend)), started_at_(exchange.shard.now()) {
   x.request.target = target;
   ++x.request.attempts;
 }
@@ -48,7 +48,26 @@ bool Attempt::room_for(std::size_t bytes_max) {
   return true;
 }
 
+PassedLimit Attempt::passed_limit(End how) const {
+  const auto since_start = [&](std::string_view name, Time by) { return PassedLimit{name, by - started_at_, x.shard.now() - started_at_}; };
+  switch (how) {
+    case End::connect:
+      return since_start("connect", start.connect_by);
+    case End::first_byte_late:
+      return since_start("first_byte", start.first_byte_by);
+    case End::first_token_late:
+      return since_start("first_token", start.first_token_by);
+    case End::stalled:
+      return {"idle", start.idle, start.idle};
+    case End::out_of_time:
+      return since_start("the whole answer", start.end_by);
+    default:
+      return {};
+  }
+}
+
 bool Attempt::end(End how) {
+  x.request.passed = passed_limit(how);
   policies::Outcome& outcome = x.request.outcome;
   outcome = {.end = how,
              .status = head.status,

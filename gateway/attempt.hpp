@@ -54,6 +54,9 @@ class Attempt {
   wire::Read parse_head();
   std::size_t head_max() const;
 
+  PassedLimit passed_limit(policies::End how) const;
+
+  const Time started_at_;
   bool ended_ = false, reused_ = false, request_written_ = false, keep_alive_ = false;
   int interims_ = 0;                // 1xx heads swallowed
   std::uint64_t bytes_before_ = 0;  // read on this connection before this request

@@ -53,6 +53,11 @@ backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
 RefusalAnswer refusal_of(const RequestState& r, const policies::Answer& answer) {
   RefusalAnswer no = refusal_for(answer, r.outcome);
   if (no.refusal == Refusal::model_not_found) no.detail = r.route->name;
+  if (no.refusal == Refusal::upstream_timeout) {
+    no.detail = r.passed.name;
+    no.value = r.passed.waited / std::chrono::milliseconds(1);
+    no.limit = std::chrono::ceil<std::chrono::milliseconds>(r.passed.limit).count();
+  }
   return no;
 }
 

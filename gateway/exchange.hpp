@@ -37,6 +37,12 @@ struct Budgets {
   bool repeat = false;                                        // the SDK's own retry
 };
 
+// A time limit that a backend did not keep.
+struct PassedLimit {
+  std::string_view name;
+  Nanos limit{0}, waited{0};
+};
+
 // What one request has learnt on its way; reset for the next on the same connection.
 struct RequestState {
   Time received{};    // first byte
@@ -54,6 +60,7 @@ struct RequestState {
   std::shared_ptr<const config::Target> target;  // of the last attempt
   std::uint32_t attempts = 0;
   policies::Outcome outcome;  // of the last attempt
+  PassedLimit passed;         // where that outcome is lateness
   LastAnswer last;
   bool head_sent = false, content_sent = false, finished = false;
   bool event_stream = false, chunked_out = false;  // the answer whose head was sent

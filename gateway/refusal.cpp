@@ -51,7 +51,7 @@ constexpr std::array<RefusalRow, refusals> table{{
     {R::upstream_overloaded, 503, upstream, "upstream_failed", S::unsaid, false, E::failed,
      "The backend says that it is overloaded"},
     {R::upstream_timeout, 504, upstream, "upstream_timeout", S::no, false, E::failed,
-     "The backend did not answer in time"},
+     "The backend did not answer in time: %v ms passed, the limit for %d is %l ms"},
     {R::upstream_auth, 502, upstream, "upstream_auth", S::no, false, E::failed,
      "The backend refused the gateway's credentials"},
     {R::upstream_status, 502, upstream, "upstream_status", S::unsaid, false, E::failed,

@@ -188,6 +188,7 @@ TEST(ContractOutcomes, ALateAnswerIs504) {
   const Reply reply = ask_once(gateway.port(), chat_request(chat_body(false)));
   EXPECT_EQ(reply.status, 504) << reply.raw;
   EXPECT_EQ(error_code_of(reply), "upstream_timeout");
+  EXPECT_NE(reply.body.find("the limit for first_byte is 200 ms"), std::string::npos) << reply.body;
   EXPECT_EQ(reply.head.get("x-should-retry"), "false");
   EXPECT_EQ(gateway.metric("headgate_attempt_failures_total", {{"backend", "p/u1"}}), 1);
 }
