@@ -5,6 +5,7 @@
 #include "backends/mock/options.hpp"
 #include "backends/mock/server.hpp"
 #include "config/commands.hpp"
+#include "config/nearest.hpp"
 #include "gateway/serve.hpp"
 #include "loadtest/load.hpp"
 
@@ -60,6 +61,19 @@ void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
       "  headgate load --trace loadtest/traces/synthetic_conv_1500.csv --speed 4 --slo ttft=1s,tpot=50ms --json -");
 }
 
+// When no subcommand was found: what stands there instead, and what could.
+int no_subcommand(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
+  const auto unknown = app.remaining();
+  std::string message = "headgate: a subcommand is required";
+  if (!unknown.empty()) message = "headgate: \"" + unknown.front() + "\" is no subcommand";
+  const auto near = unknown.empty() ? std::nullopt : config::nearest(unknown.front(), names);
+  if (near) message += "; did you mean \"" + *near + "\"?";
+  std::cerr << message << (near ? " There are: " : "; there are: ") << CLI::detail::join(names, ", ") << '\n';
+  return 2;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -102,6 +116,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0 && app.get_subcommands().empty()) return no_subcommand(app);
     return app.exit(error) == 0 ? 0 : 2;
   }
   return exit_code;
