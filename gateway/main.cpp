@@ -61,6 +61,23 @@ void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
       "  headgate load --trace loadtest/traces/synthetic_conv_1500.csv --speed 4 --slo ttft=1s,tpot=50ms --json -");
 }
 
+// The file is one option that may stand with its name or without: shown once, among the options.
+struct FileShownOnce : CLI::Formatter {
+  std::string make_positionals(const CLI::App*) const override { return {}; }
+  std::string make_option_usage(const CLI::Option* option) const override { return make_option_name(option, true); }
+};
+
+void add_file(CLI::App& app, std::string& file) {
+  app.formatter(std::make_shared<FileShownOnce>());
+  app.add_option("--config,FILE", file, "configuration file; FILE alone means the same")->option_text("FILE");
+}
+
+void want_file(const CLI::App& app, const std::string& file) {
+  if (!file.empty()) return;
+  throw CLI::ParseError("A configuration file is required: headgate " + app.get_name() + " FILE",
+                        CLI::ExitCodes::RequiredError);
+}
+
 // When no subcommand was found: what stands there instead, and what could.
 int no_subcommand(const CLI::App& app) {
   std::vector<std::string> names;
@@ -85,17 +102,23 @@ int main(int argc, char** argv) {
 
   gateway::ServeOptions serve{.config = "", .version = HEADGATE_VERSION};
   CLI::App* serve_app = app.add_subcommand("serve", "serve callers by a configuration file");
-  serve_app->add_option("--config,config", serve.config, "configuration file")->required();
+  add_file(*serve_app, serve.config);
   serve_app->footer("Example: headgate serve --config config/examples/minimal.jsonc\nSIGHUP reloads the file; SIGTERM drains; a second signal ends at once.");
-  serve_app->callback([&] { exit_code = gateway::serve(serve); });
+  serve_app->callback([&] {
+    want_file(*serve_app, serve.config);
+    exit_code = gateway::serve(serve);
+  });
 
   std::string file;
   bool json = false;
   CLI::App* check_app = app.add_subcommand("check", "say all that is wrong with a configuration file");
-  check_app->add_option("--config,config", file, "configuration file")->required();
+  add_file(*check_app, file);
   check_app->add_flag("--json", json, "for programs");
   check_app->footer("Example: headgate check config/examples/demo.jsonc");
-  check_app->callback([&] { exit_code = config::check(file, json, std::cout, std::cerr); });
+  check_app->callback([&] {
+    want_file(*check_app, file);
+    exit_code = config::check(file, json, std::cout, std::cerr);
+  });
 
   bool as_reference = false;
   CLI::App* schema_app = app.add_subcommand("schema", "print the JSON Schema of the configuration file");

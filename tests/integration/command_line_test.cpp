@@ -1,4 +1,4 @@
-// What the binary says to its caller before any of its parts begins: which subcommands there are.
+// What the binary says to its caller before any of its parts begins: subcommands, the file's option.
 #include <gtest/gtest.h>
 
 #include "support/child_process.hpp"
@@ -17,6 +17,12 @@ Said run(const std::vector<std::string>& arguments) {
   return {code, process.output()};
 }
 
+std::size_t times(const std::string& text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 TEST(CommandLine, AnUnknownSubcommandIsNamedBesideThoseThatThereAre) {
   struct Row {
     std::vector<std::string> arguments;
@@ -32,6 +38,27 @@ TEST(CommandLine, AnUnknownSubcommandIsNamedBesideThoseThatThereAre) {
     const Said said = run(row.arguments);
     EXPECT_EQ(said.code, 2);
     EXPECT_EQ(said.words, row.words);
+  }
+}
+
+TEST(CommandLine, TheFileIsAnOptionOrStandsAlone) {
+  const std::string good = HEADGATE_SOURCE_DIR "/config/examples/demo.jsonc";
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"check", good}, {"check", "--config", good}}) {
+    const Said said = run(arguments);
+    EXPECT_EQ(said.code, 0);
+    EXPECT_EQ(said.words, good + ": ok: 2 pools, 4 backends, 2 routes\n");
+  }
+  for (const std::string name : {"serve", "check"}) {
+    const Said help = run({name, "--help"});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_EQ(times(help.words, "configuration file;"), 1u) << help.words;
+    EXPECT_NE(help.words.find("--config FILE "), std::string::npos) << help.words;
+    EXPECT_EQ(help.words.find("REQUIRED"), std::string::npos) << help.words;
+    const Said none = run({name});
+    EXPECT_EQ(none.code, 2);
+    EXPECT_NE(none.words.find("A configuration file is required: headgate " + name + " FILE\n"), std::string::npos)
+        << none.words;
   }
 }
 
