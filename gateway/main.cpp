@@ -1,5 +1,6 @@
 // The subcommand table; each entry calls one function.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <iostream>
 
 #include "backends/mock/options.hpp"
@@ -91,6 +92,15 @@ int no_subcommand(const CLI::App& app) {
   return 2;
 }
 
+// Exit code 0 says that what was printed arrived.
+int after_printing(int exit_code) {
+  std::cout.flush();
+  const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+  if (arrived) return exit_code;
+  std::cerr << "headgate: standard output cannot be written\n";
+  return exit_code == 0 ? 1 : exit_code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -140,7 +150,7 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0 && app.get_subcommands().empty()) return no_subcommand(app);
-    return app.exit(error) == 0 ? 0 : 2;
+    return after_printing(app.exit(error) == 0 ? 0 : 2);
   }
-  return exit_code;
+  return after_printing(exit_code);
 }

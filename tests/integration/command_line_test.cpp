@@ -1,4 +1,4 @@
-// What the binary says to its caller before any of its parts begins: subcommands, the file's option.
+// What the binary says to its caller before any of its parts begins: subcommands, the file's option, lost output.
 #include <gtest/gtest.h>
 
 #include "support/child_process.hpp"
@@ -11,8 +11,8 @@ struct Said {
   std::string words;
 };
 
-Said run(const std::vector<std::string>& arguments) {
-  ChildProcess process(arguments);
+Said run(const std::vector<std::string>& arguments, const std::string& stdout_path = {}) {
+  ChildProcess process(arguments, stdout_path);
   const auto code = process.exit_code(20s * time_factor);
   return {code, process.output()};
 }
@@ -59,6 +59,21 @@ TEST(CommandLine, TheFileIsAnOptionOrStandsAlone) {
     EXPECT_EQ(none.code, 2);
     EXPECT_NE(none.words.find("A configuration file is required: headgate " + name + " FILE\n"), std::string::npos)
         << none.words;
+  }
+}
+
+TEST(CommandLine, OutputThatIsLostIsAFailure) {
+  const std::string good = HEADGATE_SOURCE_DIR "/config/examples/demo.jsonc";
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"schema"},
+                                                    {"schema", "--reference"},
+                                                    {"--help"},
+                                                    {"--version"},
+                                                    {"serve", "--help"},
+                                                    {"check", good},
+                                                    {"check", "--json", good}}) {
+    const Said said = run(arguments, "/dev/full");
+    EXPECT_EQ(said.code, 1) << arguments.front();
+    EXPECT_EQ(said.words, "headgate: standard output cannot be written\n");
   }
 }
 
