@@ -34,6 +34,7 @@ struct Text {
   const char* form;                               // for the reference: "address:port"
   const char* pattern;                            // for the schema, as ECMA 262 writes them; not anchored to ${ENV}
   std::string (*problem)(std::string_view text);  // empty when good, else the rest of `is "TEXT", `
+  bool hidden = false;                            // problems tell the length of the text, never the text
 };
 
 template <std::size_t N>

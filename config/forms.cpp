@@ -26,8 +26,7 @@ std::string digest_problem(std::string_view text) {
   const bool hex =
       all(text, 64, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); });
   if (hex && text.size() == 64) return {};
-  return "must be a SHA-256 digest of 64 hex digits (has " + std::to_string(text.size()) +
-         " characters): printf %s \"$KEY\" | sha256sum";
+  return "must be a SHA-256 digest of 64 hex digits: printf %s \"$KEY\" | sha256sum";
 }
 
 std::string name_problem(std::string_view text) {

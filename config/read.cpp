@@ -33,6 +33,11 @@ std::string wrong(const Node& node, const std::string& right) {
   return message;
 }
 
+// In the place of a text that may be a key.
+std::string length_of(std::string_view text) {
+  return text.empty() ? "is empty" : "has " + std::to_string(text.size()) + " characters (not shown)";
+}
+
 std::string joined(const std::vector<std::string>& names) {
   std::string list;
   for (std::size_t i = 0; i < names.size(); ++i) list += (i == 0 ? "\"" : ", \"") + names[i] + "\"";
@@ -106,8 +111,8 @@ std::optional<std::uint64_t> Reader::whole(const Place& at, std::uint64_t low, s
 std::optional<std::string> Reader::text(const Place& at, const std::string& right, bool secret) {
   const Node& node = *at.node;
   if (node.kind != Node::Kind::text) {
-    const bool hidden = secret && node.kind == Node::Kind::number;
-    fault(at, hidden ? "is the number ***, must be text in quotes" : wrong(node, right));
+    const bool number = secret && node.kind == Node::Kind::number;
+    fault(at, number ? "is a number, " + length_of(node.text) + ", must be text in quotes" : wrong(node, right));
     return std::nullopt;
   }
   auto expanded = expand(node.text, environment_);
@@ -198,15 +203,17 @@ void Reader::scalar(const Place& at, Nanos& out, const Range<Nanos>& rule) {
 }
 
 void Reader::scalar(const Place& at, std::string& out, const Text& rule) {
-  auto written = text(at, std::string("text: ") + rule.form, false);
+  auto written = text(at, std::string("text: ") + rule.form, rule.hidden);
   if (!written) return;
   const std::string problem = rule.problem(*written);
   // what stands before an @ in a url is a password
-  const bool hidden = written->find('@') != std::string::npos && written->find("://") != std::string::npos;
+  const bool password = written->find('@') != std::string::npos && written->find("://") != std::string::npos;
   if (problem.empty()) {
     out = std::move(*written);
+  } else if (rule.hidden) {
+    fault(at, length_of(*written) + ", " + problem);
   } else {
-    fault(at, "is " + (hidden ? "\"***\"" : in_quotes(*written)) + ", " + problem);
+    fault(at, "is " + (password ? "\"***\"" : in_quotes(*written)) + ", " + problem);
   }
 }
 
@@ -217,7 +224,7 @@ void Reader::scalar(const Place& at, Secret& out, const Text& rule) {
   if (problem.empty()) {
     out = Secret(std::move(*written));
   } else {
-    fault(at, "is ***, " + problem);
+    fault(at, length_of(*written) + ", " + problem);
   }
 }
 

@@ -59,15 +59,23 @@ std::string error_body(std::string_view code, std::string_view message) {
   return out;
 }
 
+void append_list(std::string& out, std::string_view name, const std::vector<std::string>& texts) {
+  out += ",\"";
+  out += name;
+  out += "\":[";
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i != 0) out += ',';
+    append_quoted(out, texts[i]);
+  }
+  out += ']';
+}
+
 std::string reload_body(const ReloadReport& report) {
   std::string out = report.ok ? "{\"ok\":true,\"version\":" : "{\"ok\":false,\"version\":";
   append_number(out, report.version);
-  out += ",\"problems\":[";
-  for (std::size_t i = 0; i < report.problems.size(); ++i) {
-    if (i != 0) out += ',';
-    append_quoted(out, report.problems[i]);
-  }
-  out += "]}";
+  append_list(out, "problems", report.problems);
+  append_list(out, "warnings", report.warnings);
+  out += '}';
   return out;
 }
 

@@ -27,7 +27,8 @@ namespace headgate::gateway {
 struct ReloadReport {
   bool ok = false;
   std::uint64_t version = 0;  // the one in use afterwards
-  std::vector<std::string> problems;
+  std::vector<std::string> problems;  // why it was refused
+  std::vector<std::string> warnings;  // what of it is ignored
 };
 
 struct AdminHooks {

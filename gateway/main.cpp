@@ -1,10 +1,12 @@
 // The subcommand table; each entry calls one function.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <iostream>
 
 #include "backends/mock/options.hpp"
 #include "backends/mock/server.hpp"
 #include "config/commands.hpp"
+#include "config/nearest.hpp"
 #include "gateway/serve.hpp"
 #include "loadtest/load.hpp"
 
@@ -60,6 +62,45 @@ void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
       "  headgate load --trace loadtest/traces/synthetic_conv_1500.csv --speed 4 --slo ttft=1s,tpot=50ms --json -");
 }
 
+// The file is one option that may stand with its name or without: shown once, among the options.
+struct FileShownOnce : CLI::Formatter {
+  std::string make_positionals(const CLI::App*) const override { return {}; }
+  std::string make_option_usage(const CLI::Option* option) const override { return make_option_name(option, true); }
+};
+
+void add_file(CLI::App& app, std::string& file) {
+  app.formatter(std::make_shared<FileShownOnce>());
+  app.add_option("--config,FILE", file, "configuration file; FILE alone means the same")->option_text("FILE");
+}
+
+void want_file(const CLI::App& app, const std::string& file) {
+  if (!file.empty()) return;
+  throw CLI::ParseError("A configuration file is required: headgate " + app.get_name() + " FILE",
+                        CLI::ExitCodes::RequiredError);
+}
+
+// When no subcommand was found: what stands there instead, and what could.
+int no_subcommand(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
+  const auto unknown = app.remaining();
+  std::string message = "headgate: a subcommand is required";
+  if (!unknown.empty()) message = "headgate: \"" + unknown.front() + "\" is no subcommand";
+  const auto near = unknown.empty() ? std::nullopt : config::nearest(unknown.front(), names);
+  if (near) message += "; did you mean \"" + *near + "\"?";
+  std::cerr << message << (near ? " There are: " : "; there are: ") << CLI::detail::join(names, ", ") << '\n';
+  return 2;
+}
+
+// Exit code 0 says that what was printed arrived.
+int after_printing(int exit_code) {
+  std::cout.flush();
+  const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+  if (arrived) return exit_code;
+  std::cerr << "headgate: standard output cannot be written\n";
+  return exit_code == 0 ? 1 : exit_code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -71,17 +112,23 @@ int main(int argc, char** argv) {
 
   gateway::ServeOptions serve{.config = "", .version = HEADGATE_VERSION};
   CLI::App* serve_app = app.add_subcommand("serve", "serve callers by a configuration file");
-  serve_app->add_option("--config,config", serve.config, "configuration file")->required();
+  add_file(*serve_app, serve.config);
   serve_app->footer("Example: headgate serve --config config/examples/minimal.jsonc\nSIGHUP reloads the file; SIGTERM drains; a second signal ends at once.");
-  serve_app->callback([&] { exit_code = gateway::serve(serve); });
+  serve_app->callback([&] {
+    want_file(*serve_app, serve.config);
+    exit_code = gateway::serve(serve);
+  });
 
   std::string file;
   bool json = false;
   CLI::App* check_app = app.add_subcommand("check", "say all that is wrong with a configuration file");
-  check_app->add_option("--config,config", file, "configuration file")->required();
+  add_file(*check_app, file);
   check_app->add_flag("--json", json, "for programs");
   check_app->footer("Example: headgate check config/examples/demo.jsonc");
-  check_app->callback([&] { exit_code = config::check(file, json, std::cout, std::cerr); });
+  check_app->callback([&] {
+    want_file(*check_app, file);
+    exit_code = config::check(file, json, std::cout, std::cerr);
+  });
 
   bool as_reference = false;
   CLI::App* schema_app = app.add_subcommand("schema", "print the JSON Schema of the configuration file");
@@ -102,7 +149,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() != 0 && app.get_subcommands().empty()) return no_subcommand(app);
+    return after_printing(app.exit(error) == 0 ? 0 : 2);
   }
-  return exit_code;
+  return after_printing(exit_code);
 }

@@ -21,6 +21,20 @@ namespace {
 constexpr Nanos names_wait = std::chrono::seconds(3);  // at the start, for backends given by name
 constexpr Nanos cut_grace = std::chrono::seconds(5);  // after cutting: what has not ended by then is left behind
 
+// What a reload cannot change, against what this process runs with.
+std::vector<std::string> ignored_until_restart(const config::Options& now, std::size_t workers,
+                                               const config::ListenOptions& listening) {
+  std::vector<std::string> ignored;
+  const auto compare = [&](const char* field, const std::string& written, const std::string& running) {
+    if (written == running) return;
+    ignored.push_back(std::string(field) + " is " + written + " now; ignored until a restart, " + running + " stays");
+  };
+  compare("$.workers", std::to_string(now.workers), std::to_string(workers));
+  compare("$.listen.data", now.listen.data, listening.data);
+  compare("$.listen.admin", now.listen.admin, listening.admin);
+  return ignored;
+}
+
 double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -28,6 +42,7 @@ double unix_now() { return std::chrono::duration<double>(std::chrono::system_clo
 Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> catalog, config::IdBook ids)
     : options_(std::move(options)),
       started_unix_s_(unix_now()),
+      listening_(catalog->options.listen),
       ids_(std::move(ids)),
       catalog_(catalog),
       host_(*catalog),
@@ -186,10 +201,9 @@ ReloadReport Server::reload() {
     for (const std::string& problem : report.problems) spdlog::error("reload refused: {}", problem);
     return report;
   }
-  const config::Options &before = catalog()->options, &now = next->options;
-  if (before.workers != now.workers || before.listen.data != now.listen.data || before.listen.admin != now.listen.admin) {
-    spdlog::warn("workers and listen addresses change only at a restart");
-  }
+  const config::Options& now = next->options;
+  report.warnings = ignored_until_restart(now, shards_.size(), listening_);
+  for (const std::string& warning : report.warnings) spdlog::warn("reload: {}", warning);
   names_.learn(*next);
   bodies_.bytes_max(now.limits.bodies->count);
   host_.replan(*next);

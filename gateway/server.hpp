@@ -47,6 +47,7 @@ class Server {
   const ServeOptions options_;
   const Time started_ = std::chrono::steady_clock::now();
   const double started_unix_s_;
+  const config::ListenOptions listening_;  // as at the start
   config::IdBook ids_;
   std::atomic<std::shared_ptr<const config::Catalog>> catalog_;
   backends::asio::io_context io_{1};

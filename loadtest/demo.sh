@@ -2,12 +2,18 @@
 # The demo: four mock model servers, the gateway, a seeded workload like a real chat service's, one server killed at one
 # third and brought back at two thirds; ends by itself with a verdict.
 #   loadtest/demo.sh HEADGATE_BINARY [--keep]      --keep: stay up afterwards until Ctrl-C
-# Exit code: 0 PASS, 1 FAIL or something could not start.
+# Exit code: 0 PASS, 1 FAIL or something could not start, 2 wrong arguments.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/processes.sh"
 binary=${1:?usage: demo.sh HEADGATE_BINARY [--keep]}
-keep=${2:-}
+shift
+keep=
+for argument in "$@"; do
+  [ "$argument" = --keep ] || wrong_use "there is no \"$argument\"; only --keep may be given"
+  keep=--keep
+done
+arguments_done
 require curl curl
 [ -x "$binary" ] || fail "$binary cannot be run"
 binary=$(readlink -f "$binary")

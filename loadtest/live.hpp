@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "loadtest/admin_poll.hpp"
+#include "loadtest/fit.hpp"
 #include "loadtest/tally.hpp"
 
 namespace headgate::loadtest {
@@ -18,10 +19,11 @@ struct LiveView {
   std::vector<std::string> happened;  // "20.0 s  killed small/b1"
 };
 
-// The screen as lines without colour codes unless `colour`.
-std::string live_screen(const LiveView& view, const Tally& tally, const AdminState& state, bool colour);
+// The screen as lines that fit the terminal, without colour codes unless `colour`.
+std::string live_screen(const LiveView& view, const Tally& tally, const AdminState& state, bool colour,
+                        const ScreenSize& size);
 std::string live_line(const LiveView& view, const Tally& tally);
-std::string progress_bar(const LiveView& view, const Tally& tally);
+std::string progress_bar(const LiveView& view, const Tally& tally, int columns);
 
 enum class Show : std::uint8_t { nothing, bar, screen, lines };
 
@@ -35,7 +37,8 @@ class Live {
 
  private:
   Show show_;
-  bool colour_, cleared_ = false;
+  bool colour_;
+  ScreenSize drawn_{0, 0};  // the terminal when the screen was last drawn
   Nanos next_line_{};
 };
 

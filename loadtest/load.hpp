@@ -8,7 +8,8 @@
 namespace headgate::loadtest {
 
 // Runs to the end and prints its report. Returns the exit code: 0 finished; 1 nothing could be sent, an `expect`
-// condition was false or the verdict is FAIL; 2 bad option or bad trace line (named on standard error).
+// condition was false or the verdict is FAIL; 2 bad option, bad trace line or a file that cannot be
+// written, named on standard error before anything is sent.
 int load(const LoadOptions& options);
 
 }  // namespace headgate::loadtest

@@ -4,16 +4,22 @@
 # there, and restarted. Passes when nothing failed before its first token, exactly that server's streams were cut, and
 # the token counts of all others are exact.
 #   loadtest/main_job.sh HEADGATE_BINARY [TRACE] [JSON_FILE]      TRACE: by default the committed synthetic one
-# Exit code: 0 passed, 1 failed.
+# Exit code: 0 passed, 1 failed, 2 wrong arguments.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/processes.sh"
 binary=${1:?usage: main_job.sh HEADGATE_BINARY [TRACE] [JSON_FILE]}
-trace=${2:-$here/traces/synthetic_conv_1500.csv}
-json=${3:-}
+shift
+for argument in "$@"; do
+  [[ $argument != -* ]] || wrong_use "there is no option \"$argument\"; a trace and a file for the summary may be given"
+done
+[ $# -le 2 ] || wrong_use "\"$3\" is one argument too many; a trace and a file for the summary may be given"
+trace=${1:-$here/traces/synthetic_conv_1500.csv}
+json=${2:-}
+[ -f "$trace" ] && [ -r "$trace" ] || wrong_use "the trace $trace cannot be read"
+arguments_done
 require curl curl
 [ -x "$binary" ] || fail "$binary cannot be run"
-[ -r "$trace" ] || fail "$trace cannot be read"
 binary=$(readlink -f "$binary")
 
 # main_job.jsonc has these ports.

@@ -9,21 +9,32 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/processes.sh"
-usage="usage: peers.sh BUILD_FOLDER [-r ROUNDS] [-d SECONDS] [-p \"PEER..\"] [ROW..]"
-build=${1:?$usage}
+build=${1:?usage: peers.sh BUILD_FOLDER [-r ROUNDS] [-d SECONDS] [-p "PEER.."] [ROW..]}
 shift
 rounds=5 seconds=2 peers="direct floor headgate haproxy haproxy_same_job nginx"
-while getopts r:d:p: flag; do
-  case $flag in
-    r) rounds=$OPTARG ;;
-    d) seconds=$OPTARG ;;
-    p) peers=$OPTARG ;;
-    *) fail "$usage" ;;
+rows=()
+while [ $# -gt 0 ]; do
+  next_argument rdp "-r ROUNDS, -d SECONDS, -p \"PEER..\" and rows may be given" "$@"
+  shift "$taken"
+  case $option in
+    -r) want_count -r "$value"; rounds=$value ;;
+    -d) want_seconds -d "$value"; seconds=${value%s} ;;
+    -p) peers=$value ;;
+    *) rows+=("$value") ;;
   esac
 done
-shift $((OPTIND - 1))
-rows=("$@")
 [ ${#rows[@]} -gt 0 ] || rows=(unary_1k:1 unary_1k:32 unary_1k:256 unary_16k:1 unary_16k:32 unary_16k:256 streamed:32 paced:256)
+
+for row in "${rows[@]}"; do
+  [[ $row =~ ^(unary_1k|unary_16k|streamed|paced):[1-9][0-9]{0,4}$ ]] ||
+    wrong_use "there is no row \"$row\"; unary_1k:32 is one, as are unary_16k, streamed, paced with a number of connections"
+done
+declare -A port=([direct]=18001 [headgate]=18080 [haproxy]=18180 [haproxy_same_job]=18181 [nginx]=18182 [floor]=18183)
+for name in $peers; do
+  [ -n "${port[$name]:-}" ] || wrong_use "there is no peer \"$name\"; there are ${!port[*]}"
+done
+[ -n "${peers// /}" ] || wrong_use "-p is empty; there are ${!port[*]}"
+arguments_done
 
 PATH=$PATH:/usr/sbin
 require wrk wrk
@@ -34,7 +45,6 @@ require curl curl
 headgate=$build/headgate floor=$build/floor_relay
 [ -x "$headgate" ] && [ -x "$floor" ] || fail "no headgate and floor_relay in $build"
 
-declare -A port=([direct]=18001 [headgate]=18080 [haproxy]=18180 [haproxy_same_job]=18181 [nginx]=18182 [floor]=18183)
 export HEADGATE_KEY=peers-key  # the load sends it, headgate.jsonc and haproxy_same_job.cfg know it
 
 need_port "${port[@]}" 18090
@@ -60,7 +70,6 @@ start_peers() {
         mkdir -p "$work/nginx"
         start_server nginx "${on_cpu0[@]}" nginx -p "$work/nginx" -c "$here/peers/nginx.conf"
         ;;
-      *) fail "no peer $name; there are: ${!port[*]}" ;;
     esac
     local end=$((SECONDS + 10))
     until answers "$name"; do
@@ -112,7 +121,6 @@ begin_profile() {  # the mock's profile for a row; a new mock only when it chang
 for row in "${rows[@]}"; do
   kind=${row%:*} connections=${row#*:} script=${row%:*} per=1 unit=request
   [ "$kind" = paced ] && script=streamed
-  [ -r "$here/wrk/$script.lua" ] && [[ $connections =~ ^[0-9]+$ ]] || fail "no row $row: as unary_1k:32"
   if [ "$kind" = paced ]; then begin_profile paced; else begin_profile instant; fi
   if [ "$script" = streamed ]; then
     per=$(ask direct | grep -c '^data:')

@@ -2,6 +2,34 @@
 # Each server's pid is in $work/NAME.pid, so that a server restarted by someone else is found too.
 
 fail() { echo "$(basename "$0"): $*" >&2; exit 1; }
+wrong_use() { echo "$(basename "$0"): $*" >&2; exit 2; }
+
+arguments_done() {  # all of them were looked at, nothing was started: with ARGUMENTS_ONLY set that is all
+  [ -z "${ARGUMENTS_ONLY:-}" ] || exit 0
+}
+
+# next_argument LETTERS KNOWN ARGUMENT..: the first of the arguments as $option and $value, $taken words. An option is a
+# letter of LETTERS with its value, "-d 10" or "-d10"; a name leaves $option empty. KNOWN says what may be given.
+next_argument() {
+  local letters=$1 known=$2
+  option=${3:0:2} value=${3:2} taken=1
+  if [[ $3 != -* ]]; then
+    option= value=$3
+  elif [[ $option != -[$letters] ]]; then
+    wrong_use "there is no option \"$3\"; $known"
+  elif [ -z "$value" ]; then
+    [ $# -ge 4 ] || wrong_use "$3 needs a value; $known"
+    value=$4 taken=2
+  fi
+}
+
+want_count() {  # want_count OPTION VALUE: a whole number from 1 to 99999
+  [[ $2 =~ ^[1-9][0-9]{0,4}$ ]] || wrong_use "$1 is \"$2\"; a whole number from 1 to 99999 is wanted"
+}
+
+want_seconds() {  # want_seconds OPTION VALUE: 10 or 10s
+  [[ $2 =~ ^[1-9][0-9]{0,4}s?$ ]] || wrong_use "$1 is \"$2\"; whole seconds from 1 to 99999 are wanted, such as 10 or 10s"
+}
 
 open_workspace() {  # makes $work, removed at the end; ends every server then
   work=$(mktemp -d "${TMPDIR:-/tmp}/headgate.XXXXXX") || exit 1

@@ -3,23 +3,29 @@
 #   loadtest/wrk.sh HEADGATE_BINARY [-c CONNECTIONS] [-d SECONDS] [SCRIPT..]
 # Defaults: 64 connections, 60 s, all of unary_1k unary_16k streamed mixed. Prints a row per script; CPU is user+system
 # time of the gateway process per request. Exit code 1 on a non-200, a stream without its end, a socket error, or
-# requests left open at the mock.
+# requests left open at the mock; 2 on wrong arguments.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/processes.sh"
 binary=${1:?usage: wrk.sh HEADGATE_BINARY [-c CONNECTIONS] [-d SECONDS] [SCRIPT..]}
 shift
 connections=64 seconds=60
-while getopts c:d: flag; do
-  case $flag in
-    c) connections=$OPTARG ;;
-    d) seconds=$OPTARG ;;
-    *) exit 2 ;;
+scripts=()
+while [ $# -gt 0 ]; do
+  next_argument cd "-c CONNECTIONS, -d SECONDS and names of scripts may be given" "$@"
+  shift "$taken"
+  case $option in
+    -c) want_count -c "$value"; connections=$value ;;
+    -d) want_seconds -d "$value"; seconds=${value%s} ;;
+    *) scripts+=("$value") ;;
   esac
 done
-shift $((OPTIND - 1))
-scripts=("$@")
 [ ${#scripts[@]} -gt 0 ] || scripts=(unary_1k unary_16k streamed mixed)
+for script in "${scripts[@]}"; do
+  [[ $script =~ ^[a-z0-9_]+$ ]] && [ -r "$here/wrk/$script.lua" ] && [ "$script" != body ] ||
+    wrong_use "there is no script \"$script\"; as unary_1k, unary_16k, streamed, mixed"
+done
+arguments_done
 require wrk wrk
 require curl curl
 [ -x "$binary" ] || fail "$binary cannot be run"
@@ -39,7 +45,6 @@ bad=0
 printf '%-10s %9s %9s %9s %9s %9s %9s %8s %8s %8s %9s %5s\n' script req/s p50_us p90_us p99_us p99.9_us max_us \
   non-200 no-end sockets cpu_us open
 for script in "${scripts[@]}"; do
-  [ -r "$here/wrk/$script.lua" ] || fail "no script $here/wrk/$script.lua"
   before=$(cpu_ticks)
   (cd "$here/wrk" && wrk -t 1 -c "$connections" -d "${seconds}s" --timeout 10s -s "$script.lua" http://127.0.0.1:18080) \
     >"$work/wrk.out" 2>&1 || { cat "$work/wrk.out" >&2; fail "wrk failed"; }

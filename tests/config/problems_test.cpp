@@ -122,7 +122,7 @@ TEST(Problems, MissingAndEmpty) {
       {with_root(R"("keys": [{"name": "a", "key": "k", "routes": []}])"), 2, "$.keys[0].routes",
        "is empty, must have 1..1000"},
       {with_pool(R"("api_key": "")"), 3, "$.pools.small.api_key",
-       "is ***, must not be empty: leave the field out to have none"},
+       "is empty, must not be empty: leave the field out to have none"},
   });
 }
 
@@ -148,7 +148,7 @@ TEST(Problems, Forms) {
       {with_listen(R"("allow_anonymous": true, "data": "127.0.0.1")"), 2, "$.listen.data",
        "is \"127.0.0.1\", must be address:port, such as \"127.0.0.1:8080\" or \"[::1]:8080\""},
       {with_keys(R"([{"name": "a", "sha256": "abc"}])"), 2, "$.keys[0].sha256",
-       "is \"abc\", must be a SHA-256 digest of 64 hex digits (has 3 characters): printf %s \"$KEY\" | sha256sum"},
+       "has 3 characters (not shown), must be a SHA-256 digest of 64 hex digits: printf %s \"$KEY\" | sha256sum"},
       {with_pool(R"("probe": {"path": "health"})"), 3, "$.pools.small.probe.path",
        "is \"health\", must be a path such as \"/health\": it begins with / and has no spaces"},
       {text_of(

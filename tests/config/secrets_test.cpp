@@ -88,6 +88,9 @@ TEST(Secrets, AreNeverPartOfAProblem) {
            with_root(R"("keys": "sk-hidden")"),
            with_keys(R"([{"name": "a", "key": "sk-hidden"}, {"name": "b", "key": "sk-hidden"}])"),
            with_keys(R"([{"name": "a", "key": "sk-hidden", "sha256": "00"}])"),
+           with_keys(R"([{"name": "a", "sha256": "sk-hidden"}])"),
+           with_keys(R"([{"name": "a", "sha256": ["sk-hidden"]}])"),
+           with_keys(R"([{"name": "a", "sha256": "sk-hidden${NOPE}"}])"),
            with_backends(R"([{"url": "http://me:sk-hidden@host"}])"),
        }) {
     const Loaded loaded = load(text, environment);
@@ -95,7 +98,19 @@ TEST(Secrets, AreNeverPartOfAProblem) {
     EXPECT_EQ(all_of(loaded).find("sk-hidden"), std::string::npos) << all_of(loaded);
   }
   const Loaded number = load(with_pool(R"("api_key": 8675309)"));
-  EXPECT_EQ(all_of(number), "f:3: $.pools.small.api_key: is the number ***, must be text in quotes\n");
+  EXPECT_EQ(all_of(number), "f:3: $.pools.small.api_key: is a number, has 7 characters (not shown), must be text in quotes\n");
+}
+
+TEST(Secrets, AProblemTellsTheirLength) {
+  const Loaded pasted = load(with_keys(R"([{"name": "a", "sha256": "sk-plain-key-pasted-here"}])"));
+  EXPECT_NE(all_of(pasted).find("sha256: has 24 characters (not shown), must be a SHA-256 digest"), std::string::npos)
+      << all_of(pasted);
+  const Loaded number = load(with_keys(R"([{"name": "a", "sha256": 8675309}])"));
+  EXPECT_NE(all_of(number).find("sha256: is a number, has 7 characters (not shown), must be text"), std::string::npos)
+      << all_of(number);
+  const Loaded spaced = load(with_pool(R"("api_key": "sk with spaces")"));
+  EXPECT_NE(all_of(spaced).find("api_key: has 14 characters (not shown), must be 1 to 4096 visible"), std::string::npos)
+      << all_of(spaced);
 }
 
 TEST(Secrets, AreStarsInTheEffectiveConfig) {

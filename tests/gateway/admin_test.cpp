@@ -26,7 +26,7 @@ class Admin : public testing::Test {
     hooks.metrics = [] { return std::string("headgate_up 1\n"); };
     hooks.state = [] { return std::string("{\"version\":7}"); };
     hooks.reload = [this] {
-      return ++reloads == 1 ? ReloadReport{true, 8, {}} : ReloadReport{false, 8, {"line 3: \"x\""}};
+      return ++reloads == 1 ? ReloadReport{true, 8, {}, {"w"}} : ReloadReport{false, 8, {"line 3: \"x\""}, {}};
     };
     hooks.drain = [this] { draining = true; };
     hooks.ready = [this] { return !draining; };
@@ -72,10 +72,10 @@ TEST_F(Admin, ReloadsAndSaysWhatCameOfIt) {
   begin();
   const Reply first = ask("POST", "/admin/reload", "x-headgate-admin: 1\r\n");
   EXPECT_EQ(first.status, 200);
-  EXPECT_EQ(first.body, "{\"ok\":true,\"version\":8,\"problems\":[]}");
+  EXPECT_EQ(first.body, "{\"ok\":true,\"version\":8,\"problems\":[],\"warnings\":[\"w\"]}");
   const Reply second = ask("POST", "/admin/reload", "x-headgate-admin: 1\r\nContent-Length: 0\r\n");
   EXPECT_EQ(second.status, 400);
-  EXPECT_EQ(second.body, "{\"ok\":false,\"version\":8,\"problems\":[\"line 3: \\\"x\\\"\"]}");
+  EXPECT_EQ(second.body, "{\"ok\":false,\"version\":8,\"problems\":[\"line 3: \\\"x\\\"\"],\"warnings\":[]}");
 }
 
 TEST_F(Admin, IsNotReadyWhileItDrainsButAlive) {

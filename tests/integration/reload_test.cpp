@@ -187,5 +187,32 @@ TEST(ReloadNames, AreBoundedInTheMetrics) {
   EXPECT_TRUE(seen["route"].contains("m0") && seen["route"].contains("m69") && seen["route"].contains("other"));
 }
 
+// Told each time for as long as the file says other than the process does; the rest of the file is taken.
+TEST(ReloadWarnings, NameWhatOnlyARestartChanges) {
+  ScriptedUpstream upstream(good_answer());
+  auto config = basic_config({&upstream});
+  GatewayProcess gateway(config);
+  const auto warnings = [&] {
+    const Reply reply = gateway.admin_post("/admin/reload");
+    EXPECT_EQ(reply.status, 200) << reply.raw;
+    return nlohmann::json::parse(reply.body).value("warnings", nlohmann::json());
+  };
+  EXPECT_EQ(warnings(), nlohmann::json::array());
+  config["workers"] = 3;
+  config["listen"]["data"] = "127.0.0.1:1";
+  config["listen"]["admin"] = "127.0.0.1:2";
+  config["listen"]["connections_max"] = 77;
+  config["routes"]["other"] = config["routes"]["m"];
+  gateway.rewrite_config(config);
+  const auto expected = nlohmann::json::array(
+      {"$.workers is 3 now; ignored until a restart, 1 stays",
+       "$.listen.data is 127.0.0.1:1 now; ignored until a restart, 127.0.0.1:" + std::to_string(gateway.port()) +
+           " stays",
+       "$.listen.admin is 127.0.0.1:2 now; ignored until a restart, 127.0.0.1:" + std::to_string(gateway.admin_port()) +
+           " stays"});
+  for (int times = 0; times < 2; ++times) EXPECT_EQ(warnings(), expected);
+  EXPECT_EQ(ask_once(gateway.port(), chat_request(chat_body(false, "other"))).status, 200);
+}
+
 }  // namespace
 }  // namespace headgate::support

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
+
 namespace headgate::loadtest {
 namespace {
 
@@ -47,34 +50,87 @@ TEST(AdminState, ReadsWhatItKnowsAndToleratesTheRest) {
   for (const char* body : {"", "[]", "{", "{\"backends\":3}"}) EXPECT_TRUE(parse_admin_state(body).backends.empty());
 }
 
-TEST(LiveScreen, ShowsRequestsLatenciesBackendsRefusalsAndEvents) {
+struct LiveScreen : testing::Test {
+  LiveScreen() {
+    tally.ended(answered(2s, 100ms), names, 2s);
+    view.title = "demo";
+    view.now = 3s;
+    view.span = 45s;
+    view.planned = 100;
+    view.sent = 7;
+    view.active = 5;
+    view.happened = {" 15.0 s  killed small/b1", " 30.0 s  restarted small/b1"};
+    state.pools = {{"small", 2}, {"large", 0}};
+    state.backends = {{"b1", "small", "down", 8, 16},
+                      {"b2", "small", "up", 16, 16},
+                      {"b1", "large", "up", 3, 16},
+                      {"b2", "large", "up", 4, 16}};
+  }
+  void refuse() {
+    Record refused;
+    refused.outcome = Outcome::refused;
+    refused.reason = names.number("queue_full");
+    tally.ended(refused, names, 2s);
+  }
+  std::string screen(int columns, int rows, bool colour = false) const {
+    return live_screen(view, tally, state, colour, {columns, rows});
+  }
+  static void expect_in(const std::string& screen, std::vector<const char*> parts) {
+    for (const char* part : parts) EXPECT_NE(screen.find(part), screen.npos) << part << " in\n" << screen;
+  }
   Names names;
   std::string problem;
   Tally tally{*parse_slo("ttft=1s,tpot=50ms", problem)};
-  tally.ended(answered(2s, 100ms), names, 2s);
-  Record refused;
-  refused.outcome = Outcome::refused;
-  refused.reason = names.number("queue_full");
-  tally.ended(refused, names, 2s);
   LiveView view;
-  view.title = "demo";
-  view.now = 3s;
-  view.span = 45s;
-  view.planned = 100;
-  view.sent = 7;
-  view.active = 5;
-  view.happened = {" 15.0 s  killed small/b1"};
   AdminState state;
-  state.pools = {{"small", 2}};
-  state.backends = {{"b1", "small", "down", 8, 16}};
-  const std::string plain = live_screen(view, tally, state, false);
-  for (const char* part :
-       {"demo", "sent 7 of 100", "in flight 5", "50.0 % within ttft=1s,tpot=50ms", "queue_full 1", "TTFT", "100 ms",
-        "20.0 ms", "queued 2", "[##########..........] 8 of 16", "down", "killed small/b1"}) {
-    EXPECT_NE(plain.find(part), plain.npos) << part << " in\n" << plain;
-  }
+};
+
+TEST_F(LiveScreen, ShowsRequestsLatenciesBackendsRefusalsAndEvents) {
+  refuse();
+  const std::string plain = screen(100, 30);
+  expect_in(plain, {"demo", "sent 7 of 100", "in flight 5", "50.0 % within ttft=1s,tpot=50ms", "queue_full 1", "TTFT",
+                    "100 ms", "20.0 ms", "queued 2", "1 of 2 up", "24 of 32 in flight",
+                    "[##########..........] 8 of 16 in flight", "down", "killed small/b1"});
   EXPECT_EQ(plain.find('\x1b'), plain.npos);
-  EXPECT_NE(live_screen(view, tally, state, true).find("\x1b[31m"), std::string::npos);
+  EXPECT_NE(screen(100, 30, true).find("\x1b[31m"), std::string::npos);
+}
+
+TEST_F(LiveScreen, NeverTakesMoreThanTheTerminalHas) {
+  view.title = std::string(300, 't');
+  for (int n = 0; n < 40; ++n) state.backends.push_back({"b" + std::to_string(n), "large", "up", 1, 100'000});
+  for (int columns : {1, 2, 20, 40, 59, 60, 79, 80, 81, 100, 200}) {
+    for (int rows : {1, 2, 5, 10, 15, 24, 30, 60}) {
+      const std::string drawn = screen(columns, rows);
+      EXPECT_LE(std::ranges::count(drawn, '\n'), std::max(rows - 1, 1)) << columns << "x" << rows;
+      std::istringstream lines(drawn);
+      for (std::string line; std::getline(lines, line);) {
+        EXPECT_LE(line.size(), static_cast<std::size_t>(columns)) << columns << "x" << rows << ": " << line;
+      }
+      EXPECT_LE(progress_bar(view, tally, columns).size(), static_cast<std::size_t>(columns));
+    }
+  }
+}
+
+TEST_F(LiveScreen, KeepsWhatMattersOnASmallTerminal) {
+  const std::string small = screen(60, 15);
+  expect_in(small, {"demo", "[....", "sent 7 of 100", "ok 1", "failed before first token 0", "100.0 % within", "TTFT",
+                    "whole run", "20.0 ms", "pool small", "1 of 2 up", "pool large", "killed small/b1", "restarted"});
+  EXPECT_NE(small.find("down"), small.npos) << "of the backends the one that is ill:\n" << small;
+  EXPECT_EQ(small.find("\n\n"), small.npos) << small;
+  const std::string tiny = screen(60, 6);
+  expect_in(tiny, {"sent 7 of 100", "failed before first token 0", "goodput"});
+}
+
+TEST(CutTo, CountsCharactersAndNoColourCodes) {
+  EXPECT_EQ(cut_to("abcdef", 3), "abc");
+  EXPECT_EQ(cut_to("ab", 3), "ab");
+  EXPECT_EQ(cut_to("abc", 0), "");
+  EXPECT_EQ(cut_to("\x1b[31mabc\x1b[0mdef", 2), "\x1b[31mab\x1b[0m");
+  EXPECT_EQ(cut_to("\xc3\xa4\xe2\x82\xac"
+                   "xyz",
+                   2),
+            "\xc3\xa4\xe2\x82\xac");
+  EXPECT_EQ(cut_to("x\x1b", 5), "x\x1b");
 }
 
 }  // namespace

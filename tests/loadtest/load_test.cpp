@@ -233,6 +233,30 @@ TEST_F(LoadRun, ABadTraceLineExitsWithTwoAndSendsNothing) {
   EXPECT_EQ(upstream.arrival_count(), 0u);
 }
 
+TEST_F(LoadRun, AFileThatCannotBeWrittenExitsWithTwoAndSendsNothing) {
+  ScriptedUpstream upstream([](Exchange& x) { answer_exactly(x, 0ms, "p/a"); });
+  options.target = upstream.url();
+  for (std::string LoadOptions::*const field : {&LoadOptions::json, &LoadOptions::records}) {
+    LoadOptions bad = options;
+    bad.*field = "/nonexistent/results";
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(load(bad), 2);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("/nonexistent/results cannot be written: No such file or directory"), said.npos) << said;
+  }
+  EXPECT_EQ(upstream.arrival_count(), 0u);
+}
+
+TEST_F(LoadRun, AFullDiskIsNamedAndExitsWithOne) {
+  ScriptedUpstream upstream([](Exchange& x) { answer_exactly(x, 0ms, "p/a"); });
+  options.target = upstream.url();
+  options.limit = 3;
+  options.records = "/dev/full";
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(load(options), 1);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("/dev/full: cannot be written"), std::string::npos);
+}
+
 TEST_F(LoadRun, WritesATraceAndPlaysItBack) {
   options.lengths = options.arrivals = "azure-conv";
   options.write_trace = file(".csv");

@@ -35,20 +35,24 @@ std::vector<std::string> mock_arguments(std::vector<std::string> options) {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& arguments) : output_path_(make_file()) {
+ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std::string& stdout_path)
+    : output_path_(make_file()) {
   std::vector<char*> words{const_cast<char*>(HEADGATE_BINARY)};
   for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   const int out = ::open(output_path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (out < 0) fail("open");
+  const int other = stdout_path.empty() ? out : ::open(stdout_path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (other < 0) fail("open");
   pid_ = ::fork();
   if (pid_ == 0) {  // only calls that are safe after fork in a process with threads
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::dup2(out, STDOUT_FILENO);
+    ::dup2(other, STDOUT_FILENO);
     ::dup2(out, STDERR_FILENO);
     ::execve(words[0], words.data(), environ);
     ::_exit(126);
   }
+  if (other != out) ::close(other);
   ::close(out);
   if (pid_ < 0) fail("fork");
 }

@@ -21,7 +21,8 @@ namespace headgate::support {
 
 class ChildProcess {
  public:
-  explicit ChildProcess(const std::vector<std::string>& arguments);
+  // stdout_path: where standard output goes instead, such as /dev/full.
+  explicit ChildProcess(const std::vector<std::string>& arguments, const std::string& stdout_path = {});
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
