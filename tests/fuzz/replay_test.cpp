@@ -26,7 +26,7 @@ TEST_P(Replay, HoldsForTheCorpus) {
   EXPECT_GT(files, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Fuzz, Replay, testing::ValuesIn(targets), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Fuzz, Replay, testing::ValuesIn(targets), [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace
 }  // namespace headgate::fuzz
