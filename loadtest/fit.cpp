@@ -38,7 +38,7 @@ std::string fitted(std::vector<Row> rows, const ScreenSize& size) {
   kept.resize(std::min(kept.size(), room));
   std::ranges::sort(kept);
   std::string screen;
-  for (const std::size_t i : kept) screen += cut_to(rows[i].text, size.columns) + "\n";
+  for (const std::size_t i : kept) screen += cut_to(rows[i].text, size.columns - 1) + "\n";
   return screen;
 }
 

@@ -22,8 +22,8 @@ struct Row {
   int worth;
 };
 
-// Every row with a line end, one line of the terminal left for the cursor. Where there are too many, those of least
-// worth are left out, of equal ones the last.
+// Every row with a line end; the last line and the last column stay free for the cursor, since erasing from there takes
+// the last character away. Where there are too many rows, those of least worth are left out, of equal ones the last.
 std::string fitted(std::vector<Row> rows, const ScreenSize& size);
 
 }  // namespace headgate::loadtest

@@ -48,7 +48,7 @@ constexpr int wide = 80;  // columns from which on rows have all their words
 
 std::string latency_row(const char* name, const Histogram& recent, const Histogram& whole, bool is_wide) {
   const char* format =
-      is_wide ? "  %-6s p50 %9s   p99 %9s      p50 %9s   p99 %9s" : "%-4s p50 %8s p99 %8s  p50 %8s p99 %8s";
+      is_wide ? "  %-6s p50 %9s   p99 %9s      p50 %9s   p99 %9s" : "  %-4s p50 %8s p99 %8s  p50 %8s p99 %8s";
   return text(format, name, ms(recent.quantile_us(0.5)).c_str(), ms(recent.quantile_us(0.99)).c_str(),
               ms(whole.quantile_us(0.5)).c_str(), ms(whole.quantile_us(0.99)).c_str());
 }
@@ -75,7 +75,7 @@ std::string backend_row(const AdminState::Backend& backend, const Paint& paint, 
   const std::string name = text("    %-12s ", backend.name.c_str()), health = text("%-10s", backend.health.c_str()),
                     number = text(" %llu of %llu", static_cast<unsigned long long>(backend.in_flight),
                                   static_cast<unsigned long long>(backend.in_flight_max));
-  const int room = columns - columns_of(name + health + number) - 3;
+  const int room = columns - columns_of(name + health + number) - 4;
   return name + paint(is_well(backend) ? "32" : "31", health) + " " + bar(busy, std::min(room, 20)) + number +
          (columns < wide ? "" : " in flight");
 }
@@ -115,7 +115,7 @@ std::string live_screen(const LiveView& view, const Tally& tally, const AdminSta
 
   add(title, paint("1", view.title.empty() ? std::string{"headgate load"} : view.title));
   const std::string time = text("  %5.1f s of %.0f s  ", seconds(view.now), seconds(view.span));
-  add(counts, time + bar(share_done(view, tally), std::min(size.columns - columns_of(time) - 2, 40)));
+  add(counts, time + bar(share_done(view, tally), std::min(size.columns - columns_of(time) - 3, 40)));
   add(gap, "");
   add(counts, text(is_wide ? "  requests  sent %llu of %llu   in flight %llu   ended %llu   ok %llu"
                            : "  sent %llu of %llu  in flight %llu  ended %llu  ok %llu",
@@ -134,7 +134,7 @@ std::string live_screen(const LiveView& view, const Tally& tally, const AdminSta
       (is_wide ? "  refusals  " : "  refusals ") + reasons(tally.refused_by));
   add(gap, "");
   add(latency, is_wide ? "         last 10 s                             whole run"
-                       : "     last 10 s                  whole run");
+                       : "       last 10 s                  whole run");
   add(latency, latency_row("TTFT", recent.ttft, whole.ttft, is_wide));
   add(tpot, latency_row("TPOT", recent.tpot, whole.tpot, is_wide));
   add(gap, "");
