@@ -34,6 +34,13 @@ void expect_advice(const Reply& reply, int least_s, int most_s) {
   EXPECT_EQ(seconds, (ms + 999) / 1000) << reply.head.raw;
 }
 
+void one_runs_one_waits(ScriptedUpstream& upstream, const GatewayProcess& gateway, RawClient& running, RawClient& queued) {
+  running.send(asking());
+  ASSERT_TRUE(upstream.await_arrivals(1));
+  queued.send(asking());
+  ASSERT_TRUE(eventually(10s, [&] { return gateway.metric("headgate_queued", {{"pool", "p"}}) == 1; }));
+}
+
 // The slot and the only place in the queue are taken. True the first time, also where the SDK says that this is its
 // repeat number 0; a repeat while it is still so is told to stop.
 TEST(ContractAdvice, QueueFullIsWorthOneRepeat) {
@@ -43,10 +50,7 @@ TEST(ContractAdvice, QueueFullIsWorthOneRepeat) {
   config["pools"]["p"]["queue"]["requests_max"] = 1;
   GatewayProcess gateway(config);
   RawClient running(gateway.port()), queued(gateway.port());
-  running.send(asking());
-  ASSERT_TRUE(upstream.await_arrivals(1));
-  queued.send(asking());
-  ASSERT_TRUE(eventually(10s, [&] { return gateway.metric("headgate_queued", {{"pool", "p"}}) == 1; }));
+  ASSERT_NO_FATAL_FAILURE(one_runs_one_waits(upstream, gateway, running, queued));
   struct Case {
     const char *line, *should_retry;
   };
@@ -110,10 +114,7 @@ TEST(ContractAdvice, WhoWaitsAtTheEndOfADrainMayComeBack) {
   config["drain"] = "200ms";
   GatewayProcess gateway(config);
   RawClient running(gateway.port()), queued(gateway.port());
-  running.send(asking());
-  ASSERT_TRUE(upstream.await_arrivals(1));
-  queued.send(asking());
-  ASSERT_TRUE(eventually(10s, [&] { return gateway.metric("headgate_queued", {{"pool", "p"}}) == 1; }));
+  ASSERT_NO_FATAL_FAILURE(one_runs_one_waits(upstream, gateway, running, queued));
   gateway.signal(SIGTERM);
   const Reply reply = queued.read_reply();
   expect_refusal(reply, 503, "overloaded_error", "shutting_down");
