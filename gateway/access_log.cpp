@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +22,9 @@ namespace headgate::gateway {
 namespace {
 
 constexpr auto time_to_stop = std::chrono::seconds(2);
-constexpr std::size_t spare_max = 8;
+constexpr std::size_t spare_max = 16;
+constexpr std::size_t wake_at = AccessLog::backlog_max / 4;  // bytes waiting: no longer until the next look
+constexpr int look_every_ms = 100;
 constexpr int off_fd = -2;
 
 // A file descriptor to own, or off_fd, or -1 with errno set.
@@ -145,6 +148,8 @@ AccessLog::AccessLog(std::string destination) {
   fd_ = open_destination(destination);
   if (fd_ == -1) throw std::system_error(errno, std::generic_category(), "access log \"" + destination + "\"");
   off_ = fd_ == off_fd;
+  wakeup_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (wakeup_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
   thread_ = std::thread([this] { run(); });
 }
 
@@ -154,8 +159,9 @@ AccessLog::~AccessLog() {
     give_up_at_ = std::chrono::steady_clock::now() + time_to_stop;
     stopping_ = true;
   }
-  wake_.notify_one();
+  wake();
   thread_.join();
+  ::close(wakeup_);
   if (fd_ >= 0) ::close(fd_);
   if (next_fd_ >= 0) ::close(next_fd_);
 }
@@ -163,11 +169,13 @@ AccessLog::~AccessLog() {
 std::string AccessLog::reopen(std::string destination) {
   const int fd = open_destination(destination);
   if (fd == -1) return "access log \"" + destination + "\": " + std::generic_category().message(errno);
-  const std::lock_guard lock(mutex_);
-  if (next_fd_ >= 0) ::close(next_fd_);
-  next_fd_ = fd;
-  off_ = fd == off_fd;
-  wake_.notify_one();
+  {
+    const std::lock_guard lock(mutex_);
+    if (next_fd_ >= 0) ::close(next_fd_);
+    next_fd_ = fd;
+    off_ = fd == off_fd;
+  }
+  wake();
   return {};
 }
 
@@ -179,6 +187,7 @@ void AccessLog::take(std::string& text, std::uint32_t lines) {
     text.clear();
     return;
   }
+  if (backlog_ <= wake_at && backlog_ + text.size() > wake_at) wake();
   backlog_ += text.size();
   waiting_.push_back({std::move(text), lines});
   text.clear();
@@ -186,7 +195,11 @@ void AccessLog::take(std::string& text, std::uint32_t lines) {
     text = std::move(spare_.back());
     spare_.pop_back();
   }
-  if (waiting_.size() == 1) wake_.notify_one();
+}
+
+void AccessLog::wake() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wakeup_, &one, sizeof one);
 }
 
 void AccessLog::run() {
@@ -195,9 +208,14 @@ void AccessLog::run() {
   pthread_sigmask(SIG_BLOCK, &every, nullptr);
 
   std::vector<Batch> batches;
-  std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stopping_ || next_fd_ != -1 || !waiting_.empty(); });
+    // By the clock, not by a condition variable: workers that hand lines over make no system call for it.
+    pollfd woken{wakeup_, POLLIN, 0};
+    if (::poll(&woken, 1, stopping_ ? 0 : look_every_ms) > 0) {
+      std::uint64_t count = 0;
+      [[maybe_unused]] const ssize_t taken = ::read(wakeup_, &count, sizeof count);
+    }
+    std::unique_lock lock(mutex_);
     batches.swap(waiting_);
     const int next = std::exchange(next_fd_, -1);
     const bool last = stopping_ && batches.empty();
@@ -216,7 +234,6 @@ void AccessLog::run() {
     }
     batches.clear();
     if (last) return;
-    lock.lock();
   }
 }
 

@@ -2,8 +2,8 @@
 //
 //   AccessLog log("stdout");                // one per process: owns the writer thread
 //   AccessLines lines(log);                 // one per shard, used by its thread only
-//   lines.append(entry);                    // formats into a buffer; at 32 KiB the buffer goes to the writer
-//   lines.flush();                          // the shard's timer, each 100 ms
+//   lines.append(entry);                    // formats into a buffer; at 128 KiB the buffer goes to the writer
+//   lines.flush();                          // the shard's timer, each 100 ms; the writer looks as often
 //
 // A line costs no lock, no system call and, once the buffers have grown, no allocation; a hand-over costs one lock.
 // A caller never waits for the writer: when more than 4 MiB wait for it, a handed-over buffer is dropped and its lines
@@ -12,9 +12,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +20,7 @@
 #include <vector>
 
 #include "gateway/ending.hpp"
+#include "gateway/spinning_mutex.hpp"
 #include "policies/base/time.hpp"
 
 namespace headgate::gateway {
@@ -71,13 +70,14 @@ class AccessLog {
     std::uint32_t lines = 0;
   };
   void run();
+  void wake();
   void write(const Batch& batch);
 
   std::atomic<bool> off_{false};
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<bool> stopping_{false};
-  std::mutex mutex_;  // guards the members up to thread_
-  std::condition_variable wake_;
+  int wakeup_ = -1;   // eventfd: the writer need not wait for its next look
+  SpinningMutex mutex_;  // guards the members up to thread_
   std::vector<Batch> waiting_;
   std::vector<std::string> spare_;
   std::size_t backlog_ = 0;  // bytes waiting or being written
@@ -89,7 +89,7 @@ class AccessLog {
 
 class AccessLines {
  public:
-  static constexpr std::size_t hand_over_at = 32u << 10;
+  static constexpr std::size_t hand_over_at = 128u << 10;
 
   explicit AccessLines(AccessLog& log) : log_(log) {}
   ~AccessLines() { flush(); }

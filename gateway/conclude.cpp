@@ -82,7 +82,7 @@ backends::Task<> relay_last(Exchange& x) {
 }  // namespace
 
 void append_own_lines(std::string& out, const Exchange& x) {
-  out.append("x-request-id: ").append(x.request.request_id).append("\r\n");
+  out.append("x-request-id: ").append(x.request_id).append("\r\n");
   if (x.close_after) out.append("connection: close\r\n");
 }
 
@@ -117,7 +117,7 @@ void write_json_answer(Exchange& x, std::uint16_t status, std::string_view body)
 backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   RequestState& r = x.request;
   x.shard.counters.refused(no.refusal);
-  no.request_id = r.request_id;
+  no.request_id = x.request_id;
   if (r.head_sent) {
     co_await end_stream_with(x, no);
     co_return;

@@ -19,7 +19,8 @@ void DispatchHost::locked(const policies::Owner* caller, Inbox* own, Call&& call
   {
     const std::lock_guard lock(mutex_);
     orders_.clear();
-    call(std::chrono::steady_clock::now());
+    const Time entered = std::chrono::steady_clock::now();
+    call(entered);
     for (const policies::Order& order : orders_) {
       Delivery delivery{order, nullptr};
       if (const auto* start = std::get_if<policies::Start>(&order.what)) {
@@ -33,6 +34,7 @@ void DispatchHost::locked(const policies::Owner* caller, Inbox* own, Call&& call
       }
     }
     if (const Time next = dispatcher_.next_wake(); next < promised_wake_) wake = promised_wake_ = next;
+    if (++sections_ % HoldTimes::one_in == 0) lock_held_.observe(std::chrono::steady_clock::now() - entered);
   }
   for (Delivery& delivery : others) shards_[delivery.order.to.shard]->post(std::move(delivery));
   if (wake != never) wake_at_(wake);
@@ -48,7 +50,8 @@ void DispatchHost::first_token(policies::AttemptId attempt) {
   locked(nullptr, nullptr, [&](Time now) { dispatcher_.first_token(now, attempt); });
 }
 
-void DispatchHost::ended(policies::AttemptId attempt, const policies::Outcome& outcome, policies::Owner owner, Inbox& own) {
+void DispatchHost::ended(policies::AttemptId attempt, const policies::Outcome& outcome, policies::Owner owner,
+                         Inbox& own) {
   locked(&owner, &own, [&](Time now) { dispatcher_.ended(now, attempt, outcome, orders_); });
 }
 

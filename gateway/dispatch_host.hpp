@@ -6,11 +6,12 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "config/catalog.hpp"
+#include "gateway/hold_times.hpp"
+#include "gateway/spinning_mutex.hpp"
 #include "policies/dispatcher.hpp"
 
 namespace headgate::gateway {
@@ -50,17 +51,20 @@ class DispatchHost {
   void replan(const config::Catalog& catalog);
   void tick();
   void snapshot(policies::Snapshot& out);
+  const HoldTimes& lock_held() const { return lock_held_; }
   bool any_servable(const config::Catalog& catalog);  // some route can be served now
 
  private:
   template <class Call>
   void locked(const policies::Owner* caller, Inbox* own, Call&& call);
 
-  std::mutex mutex_;  // guards the four below
+  SpinningMutex mutex_;  // guards what is below, to sections_
   policies::Dispatcher dispatcher_;
   std::vector<std::shared_ptr<const config::Target>> targets_;
   policies::Orders orders_;
   Time promised_wake_ = never;
+  HoldTimes lock_held_;
+  std::uint32_t sections_ = 0;
 
   std::vector<OrderPort*> shards_;
   std::function<void(Time)> wake_at_;

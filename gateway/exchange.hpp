@@ -54,7 +54,6 @@ struct RequestState {
   Budgets budgets;
   std::shared_ptr<const config::Catalog> catalog;
   const config::Route* route = nullptr;
-  std::string request_id;
   wire::Skim skim;
   policies::RequestId id = policies::RequestId::none;
   std::shared_ptr<const config::Target> target;  // of the last attempt
@@ -86,7 +85,10 @@ std::span<backends::Piece> without_front(std::span<backends::Piece> pieces, std:
 
 struct Exchange {
   Exchange(Shard& shard_, backends::LinkPtr link)
-      : shard(shard_), caller(std::move(link)), alarm(shard_.wheel, [this] { waker.wake(); }), body_hold(shard_.shared.bodies) {
+      : shard(shard_),
+        caller(std::move(link)),
+        alarm(shard_.wheel, [this] { waker.wake(); }),
+        body_hold(shard_.shared.bodies) {
     caller->owner(&waker);
     slot = shard.enroll(*this);
   }
@@ -99,9 +101,9 @@ struct Exchange {
   backends::LinkPtr caller;
   backends::Alarm alarm;
   std::uint32_t slot = 0;
-  bool stopping = false;   // cut_all(): end what runs
+  bool stopping = false;     // cut_all(): end what runs
   bool close_after = false;  // after this answer
-  bool idle = true;        // between requests
+  bool idle = true;          // between requests
 
   wire::HeadReader reader;
   wire::RequestHead head;
@@ -111,7 +113,8 @@ struct Exchange {
   KeyMemo key_memo;
   Inbox inbox;
   RequestState request;
-  std::string out;            // to the caller: a head, or a whole answer of ours; reused
+  std::string request_id;     // reused by the next request, as are the texts below
+  std::string out;            // to the caller: a head, or a whole answer of ours
   std::string upstream_head;  // to the backend
   wire::HeadReader answer_reader;
   wire::EventReader event_reader;

@@ -109,7 +109,7 @@ std::span<backends::Piece> write_request_pieces(Exchange& x, const config::Targe
                        (lists && listed_by_connection(x.head.fields, field.name));
     if (!stops) out.append(field.line);
   }
-  out.append("x-request-id: ").append(x.request.request_id).append("\r\nContent-Length: ");
+  out.append("x-request-id: ").append(x.request_id).append("\r\nContent-Length: ");
   append_number(out, x.splice.size(body));
   out.append("\r\n\r\n");
   std::size_t n = 0;

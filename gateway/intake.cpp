@@ -22,8 +22,8 @@ const config::LimitOptions& limits(const Exchange& x) { return x.shard.catalog()
 // Answers a connection that is not, or not yet, a request, and closes it.
 backends::Task<> reject(Exchange& x, RefusalAnswer no) {
   x.head.fields = {};
-  const std::string id = request_id_for(x);
-  no.request_id = id;
+  choose_request_id(x);
+  no.request_id = x.request_id;
   no.close = true;
   x.out.clear();
   append_refusal(x.out, no);
@@ -111,7 +111,7 @@ std::optional<RefusalAnswer> check_head(Exchange& x) {
   x.close_after = !x.head.keep_alive || x.shard.draining();
   x.body.start(x.head.framing, x.head.content_length, x.head.bytes);
   x.body.pull(x.caller->in());
-  r.request_id = request_id_for(x);
+  choose_request_id(x);
   if (auto no = find_operation(x)) return no;
   if (r.operation == Operation::healthz || r.operation == Operation::readyz) return std::nullopt;
   r.caller = x.shard.keys.identify(x.head.fields, *r.catalog, x.key_memo);

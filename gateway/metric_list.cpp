@@ -36,6 +36,7 @@ enum class Metric : std::uint8_t {
   ttft,
   queue_wait,
   request_time,
+  lock_held,
   body_bytes_held,
   access_log_dropped,
   reloads,
@@ -70,7 +71,8 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
     {"headgate_queued_bytes", Kind::gauge, "Bytes of the bodies of the requests waiting for the pool.", "pool"},
     {"headgate_retry_credit", Kind::gauge, "Retries that the route's budget would pay for now.", "route"},
     {"headgate_caller_connections", Kind::gauge, "Open connections from callers.", ""},
-    {"headgate_connections_refused_total", Kind::counter, "Connections closed unread because listen.connections_max were open.", ""},
+    {"headgate_connections_refused_total", Kind::counter,
+     "Connections closed unread because listen.connections_max were open.", ""},
     {"headgate_upstream_connections", Kind::gauge, "Connections to backends that attempts are using.", ""},
     {"headgate_tokens_total", Kind::counter, "Tokens of ended requests. Cached ones are counted under input as well.",
      "route,direction"},
@@ -82,6 +84,8 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
     {"headgate_ttft_seconds", Kind::histogram, "From a request's first byte to its first content token.", "route"},
     {"headgate_queue_wait_seconds", Kind::histogram, "Time a request waited for a backend.", "route"},
     {"headgate_request_seconds", Kind::histogram, "From a request's first byte to the end of its answer.", "route"},
+    {"headgate_dispatch_lock_held_seconds", Kind::histogram, "Time the Dispatcher's lock was held, one section in 16.",
+     ""},
     {"headgate_body_bytes_held", Kind::gauge, "Memory held by request bodies.", ""},
     {"headgate_access_log_dropped_total", Kind::counter, "Access log lines dropped because the writer was behind.", ""},
     {"headgate_reloads_total", Kind::counter, "Reloads of the configuration, by result.", "result"},
@@ -148,40 +152,45 @@ class Page {
     text += '\n';
   }
 
-  void histogram(const TimeHistogram& times, std::string_view route) {
+  // Counts between bounds become cumulative ones; `scale` of the bounds and the sum makes seconds.
+  template <class Buckets, class Bounds>
+  void histogram(const Buckets& buckets, const Bounds& bounds, double scale, std::uint64_t sum,
+                 std::initializer_list<Label> labels) {
     std::uint64_t so_far = 0;
-    for (std::size_t i = 0; i < times.buckets.size(); ++i) {
-      so_far += times.buckets[i].get();
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+      so_far += buckets[i].get();
       char bound[32] = "+Inf";
       std::size_t length = 4;
-      if (i < TimeHistogram::bounds_us.size()) {
-        const double seconds = static_cast<double>(TimeHistogram::bounds_us[i]) / 1e6;
+      if (i < bounds.size()) {
+        const double seconds = static_cast<double>(bounds[i]) / scale;
         const auto end = std::to_chars(bound, bound + sizeof bound, seconds, std::chars_format::fixed).ptr;
         length = static_cast<std::size_t>(end - bound);
       }
-      start("_bucket", {{"route", route}, {"le", {bound, length}}});
+      start("_bucket", labels, {"le", {bound, length}});
       append_number(text, so_far);
       text += '\n';
     }
-    start("_sum", {{"route", route}});
-    append_double(text, static_cast<double>(times.sum_us.get()) / 1e6);
+    start("_sum", labels);
+    append_double(text, static_cast<double>(sum) / scale);
     text += '\n';
-    start("_count", {{"route", route}});
+    start("_count", labels);
     append_number(text, so_far);
     text += '\n';
   }
 
  private:
-  void start(std::string_view suffix, std::initializer_list<Label> labels) {
+  void start(std::string_view suffix, std::initializer_list<Label> labels, Label last = {}) {
     (text += name_) += suffix;
     char before = '{';
-    for (const Label& label : labels) {
+    const auto add = [&](const Label& label) {
       ((text += before) += label.name) += "=\"";
       append_label_value(text, label.value);
       text += '"';
       before = ',';
-    }
-    text += labels.size() == 0 ? " " : "} ";
+    };
+    for (const Label& label : labels) add(label);
+    if (!last.name.empty()) add(last);
+    text += before == '{' ? " " : "} ";
   }
 
   std::string_view name_;
@@ -226,6 +235,10 @@ void each_pool(Page& page, const MetricsView& view, Metric metric, Value value) 
 void one(Page& page, Metric metric, std::uint64_t value) {
   page.family(metric);
   page.sample(value);
+}
+
+void route_histogram(Page& page, const TimeHistogram& times, std::string_view route) {
+  page.histogram(times.buckets, TimeHistogram::bounds_us, 1e6, times.sum_us.get(), {{"route", route}});
 }
 
 void render_requests(Page& page, const MetricsView& view) {
@@ -287,14 +300,17 @@ void render_traffic(Page& page, const MetricsView& view) {
   one(page, Metric::cancelled_by_caller, counters.cancelled_by_caller.get());
   one(page, Metric::streams_cut, counters.streams_cut.get());
   page.family(Metric::ttft);
-  each_route(view, [&](std::string_view route, const RouteCounters& of) { page.histogram(of.ttft, route); });
+  each_route(view, [&](std::string_view route, const RouteCounters& of) { route_histogram(page, of.ttft, route); });
   page.family(Metric::queue_wait);
-  each_route(view, [&](std::string_view route, const RouteCounters& of) { page.histogram(of.queue_wait, route); });
+  each_route(view,
+             [&](std::string_view route, const RouteCounters& of) { route_histogram(page, of.queue_wait, route); });
   page.family(Metric::request_time);
-  each_route(view, [&](std::string_view route, const RouteCounters& of) { page.histogram(of.total, route); });
+  each_route(view, [&](std::string_view route, const RouteCounters& of) { route_histogram(page, of.total, route); });
 }
 
 void render_process(Page& page, const MetricsView& view) {
+  page.family(Metric::lock_held);
+  page.histogram(view.lock_held.buckets, HoldTimes::bounds_ns, 1e9, view.lock_held.sum_ns.get(), {});
   one(page, Metric::body_bytes_held, view.body_bytes_held);
   one(page, Metric::access_log_dropped, view.access_log_dropped);
   page.family(Metric::reloads);

@@ -9,29 +9,19 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "gateway/count.hpp"
 #include "gateway/ending.hpp"
+#include "gateway/hold_times.hpp"
 #include "gateway/name_book.hpp"
 #include "gateway/refusal.hpp"
 #include "policies/dispatcher.hpp"
 
 namespace headgate::gateway {
-
-// One writer, any number of readers. sub() makes it a gauge.
-class Count {
- public:
-  void add(std::uint64_t n = 1) { value_.store(get() + n, std::memory_order_relaxed); }
-  void sub(std::uint64_t n = 1) { value_.store(get() - n, std::memory_order_relaxed); }
-  std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
 
 class TimeHistogram {
  public:
@@ -77,6 +67,7 @@ struct MetricsView {
   const policies::Snapshot& snapshot;
   const ShardCounters& counters;  // summed over the shards
   const NameBook& names;
+  const HoldTimes& lock_held;  // of the Dispatcher
   std::uint64_t config_version = 0;
   std::uint64_t reloads_ok = 0, reloads_failed = 0;
   std::uint64_t access_log_dropped = 0;  // lines

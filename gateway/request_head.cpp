@@ -58,15 +58,16 @@ RefusalAnswer method_not_allowed(std::string_view method, std::string_view allow
 
 std::string_view path_of(std::string_view target) { return target.substr(0, target.find('?')); }
 
-std::string request_id_for(const Exchange& x) {
+void choose_request_id(Exchange& x) {
   for (const wire::Field& field : x.head.fields) {
-    if (field.id == wire::Name::x_request_id && plain_id(field.value)) return std::string(field.value);
+    if (field.id != wire::Name::x_request_id || !plain_id(field.value)) continue;
+    x.request_id.assign(field.value);
+    return;
   }
   static constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuv";
-  std::string id = "req_";
+  x.request_id.assign("req_");
   std::uint64_t bits = x.shard.next_id_bits();
-  for (int i = 0; i < 11; ++i, bits >>= 5) id.push_back(digits[bits & 31]);
-  return id;
+  for (int i = 0; i < 11; ++i, bits >>= 5) x.request_id.push_back(digits[bits & 31]);
 }
 
 std::optional<RefusalAnswer> find_operation(Exchange& x) {

@@ -9,8 +9,8 @@
 
 namespace headgate::gateway {
 
-// The caller's x-request-id if it is 1 to 128 of [A-Za-z0-9._-], else a new one.
-std::string request_id_for(const Exchange& x);
+// Sets request_id: the caller's x-request-id if it is 1 to 128 of [A-Za-z0-9._-], else a new one.
+void choose_request_id(Exchange& x);
 
 // Sets request.operation from method and path, or refuses: 404, 405, 415.
 std::optional<RefusalAnswer> find_operation(Exchange& x);

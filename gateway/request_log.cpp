@@ -27,7 +27,7 @@ void record_request(Exchange& x) {
   if (x.shard.shared.access_log.off() || (lists_models(r.operation) && r.ending == Ending::ok)) return;
   AccessEntry entry;
   entry.at = std::chrono::system_clock::now();
-  entry.request_id = r.request_id;
+  entry.request_id = x.request_id;
   entry.key_name = r.caller.identity.name();
   entry.method = x.head.method;
   entry.path = x.head.target;

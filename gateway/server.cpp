@@ -228,6 +228,7 @@ std::string Server::metrics() {
   return render_metrics({.snapshot = snapshot,
                          .counters = *sum,
                          .names = names_,
+                         .lock_held = host_.lock_held(),
                          .config_version = catalog()->version,
                          .reloads_ok = reloads_ok_,
                          .reloads_failed = reloads_failed_,

@@ -51,8 +51,9 @@ class Server {
   config::IdBook ids_;
   std::atomic<std::shared_ptr<const config::Catalog>> catalog_;
   backends::asio::io_context io_{1};
-  backends::asio::basic_waitable_timer<std::chrono::steady_clock, backends::asio::wait_traits<std::chrono::steady_clock>,
-                                       backends::Executor> wheel_timer_{io_.get_executor()};
+  backends::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                       backends::asio::wait_traits<std::chrono::steady_clock>, backends::Executor>
+      wheel_timer_{io_.get_executor()};
   backends::Wheel wheel_{[this](Time at) { turn_wheel(at); }};
   DispatchHost host_;
   AccessLog access_log_;

@@ -73,15 +73,19 @@ struct Filled {
     counters.cancelled_by_caller.add(25);
     counters.streams_cut.add(26);
     counters.usage_estimated.add(27);
+    lock_held.observe(500ns);
+    lock_held.observe(2001ns);
+    lock_held.observe(1ms);
   }
 
   std::string render() const {
-    return render_metrics({snapshot, counters, names, 3, 2, 1, 31, 32, true, 1'700'000'000.25, "0.1.0"});
+    return render_metrics({snapshot, counters, names, lock_held, 3, 2, 1, 31, 32, true, 1'700'000'000.25, "0.1.0"});
   }
 
   config::IdBook ids;
   std::shared_ptr<const config::Catalog> catalog;
   NameBook names;
+  HoldTimes lock_held;
   policies::Snapshot snapshot;
   ShardCounters counters;
 };
@@ -133,8 +137,8 @@ TEST(Metrics, SumOverShards) {
   ShardCounters sum;
   sum.add(one.counters);
   sum.add(two.counters);
-  const auto samples =
-      support::parse_metrics(render_metrics({one.snapshot, sum, one.names, 3, 2, 1, 31, 32, true, 0, "0.1.0"}));
+  const auto samples = support::parse_metrics(
+      render_metrics({one.snapshot, sum, one.names, one.lock_held, 3, 2, 1, 31, 32, true, 0, "0.1.0"}));
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_total", {{"route", "big"}}), 2 * 21);
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_total", {{"route", "other"}}), 4);
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_in_progress"), 10);

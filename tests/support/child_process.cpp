@@ -35,9 +35,10 @@ std::vector<std::string> mock_arguments(std::vector<std::string> options) {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std::string& stdout_path)
+ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std::string& stdout_path,
+                           const std::string& program)
     : output_path_(make_file()) {
-  std::vector<char*> words{const_cast<char*>(HEADGATE_BINARY)};
+  std::vector<char*> words{const_cast<char*>(program.c_str())};
   for (const std::string& word : arguments) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   const int out = ::open(output_path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);

@@ -21,8 +21,9 @@ namespace headgate::support {
 
 class ChildProcess {
  public:
-  // stdout_path: where standard output goes instead, such as /dev/full.
-  explicit ChildProcess(const std::vector<std::string>& arguments, const std::string& stdout_path = {});
+  // stdout_path: where standard output goes instead, such as /dev/full. program: another than headgate.
+  explicit ChildProcess(const std::vector<std::string>& arguments, const std::string& stdout_path = {},
+                        const std::string& program = HEADGATE_BINARY);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
