@@ -1,5 +1,7 @@
 #include "backends/io/listener.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@ namespace {
 
 constexpr Nanos pause = std::chrono::milliseconds(100);
 constexpr int backlog = 4096;
+constexpr int unsent_max = 64 * 1024;  // bytes that wait in the kernel for a slow reader's window; else 4 MB each
 
 void switch_on(int fd, int option) {
   const int on = 1;
@@ -25,6 +28,8 @@ int open_listener(const Endpoint& at, bool share) {
   const int fd = ::socket(at.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd >= 0) switch_on(fd, SO_REUSEADDR);
   if (fd >= 0 && share) switch_on(fd, SO_REUSEPORT);
+  if (fd >= 0)
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_max, sizeof unsent_max);  // accepted sockets inherit it
   if (fd >= 0 && ::bind(fd, at.address(), at.size()) == 0 && ::listen(fd, backlog) == 0) return fd;
   const std::system_error failed(errno, std::system_category());
   if (fd >= 0) ::close(fd);

@@ -255,28 +255,30 @@ Read HeadReader::find_lines(std::string_view bytes, std::size_t begin) {
     if (at == end) return Read::incomplete;
     if (*at != '\r') {
       if (*at == '\n' || *at == '\0') return fail(HeadError::line_end);
-      return fail(line_count_ == 0 ? HeadError::start_line : HeadError::field_value);
+      return fail(line_ends_.empty() ? HeadError::start_line : HeadError::field_value);
     }
     if (at + 1 == end) return Read::incomplete;
     if (at[1] != '\n') return fail(HeadError::line_end);
-    const std::size_t line_begin = line_count_ == 0 ? begin : line_ends_[line_count_ - 1];
+    const std::size_t line_begin = line_ends_.empty() ? begin : line_ends_.back();
     const bool empty = line_begin == searched_;
-    if (empty && line_count_ == 0) return fail(HeadError::start_line);
+    if (empty && line_ends_.empty()) return fail(HeadError::start_line);
     at += 2;
     searched_ += 2;
     if (empty) return Read::complete;
-    if (line_count_ == fields_max + 1) return fail(HeadError::too_many_fields);
-    line_ends_[line_count_++] = static_cast<std::uint32_t>(searched_);
+    if (line_ends_.size() == fields_max + 1) return fail(HeadError::too_many_fields);
+    line_ends_.push_back(static_cast<std::uint32_t>(searched_));
   }
 }
 
-bool HeadReader::read_fields(std::string_view bytes, std::size_t& count) {
-  count = line_count_ - 1;
+bool HeadReader::read_fields(std::string_view bytes, std::span<const Field>& fields) {
+  const std::size_t count = line_ends_.size() - 1;
+  if (fields_.size() < count) fields_.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const std::string_view line = bytes.substr(line_ends_[i], line_ends_[i + 1] - line_ends_[i]);
     error_ = parse_field(line, bytes.data() + bytes.size(), fields_[i]);
     if (error_ != HeadError::none) return false;
   }
+  fields = std::span<const Field>(fields_.data(), count);
   return true;
 }
 
@@ -291,11 +293,9 @@ Read HeadReader::request(std::string_view bytes, RequestHead& out) {
   if (found != Read::complete) return found;
   out = RequestHead{};
   out.bytes = searched_;
-  std::size_t count = 0;
   HeadError error = parse_request_line(bytes.substr(begin, line_ends_[0] - begin - 2), out);
   if (error != HeadError::none) return fail(error);
-  if (!read_fields(bytes, count)) return fail(error_);
-  out.fields = std::span<const Field>(fields_.data(), count);
+  if (!read_fields(bytes, out.fields)) return fail(error_);
   Message message;
   error = read_message(out.fields, out.minor, message);
   if (error != HeadError::none) return fail(error);
@@ -314,11 +314,9 @@ Read HeadReader::response(std::string_view bytes, ResponseHead& out) {
   if (found != Read::complete) return found;
   out = ResponseHead{};
   out.bytes = searched_;
-  std::size_t count = 0;
   HeadError error = parse_status_line(bytes.substr(0, line_ends_[0] - 2), out);
   if (error != HeadError::none) return fail(error);
-  if (!read_fields(bytes, count)) return fail(error_);
-  out.fields = std::span<const Field>(fields_.data(), count);
+  if (!read_fields(bytes, out.fields)) return fail(error_);
   Message message;
   error = read_message(out.fields, out.minor, message);
   if (error != HeadError::none) return fail(error);

@@ -3,11 +3,11 @@
 // the number of fields (fields_max).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace headgate::wire {
 
@@ -104,16 +104,18 @@ class HeadReader {
   Read request(std::string_view bytes, RequestHead& out);
   Read response(std::string_view bytes, ResponseHead& out);
   HeadError error() const { return error_; }
-  void reset() { searched_ = line_count_ = 0; }  // before the next message, if this one was left incomplete
+  void reset() {  // before the next message, if this one was left incomplete
+    searched_ = 0;
+    line_ends_.clear();
+  }
 
  private:
   Read find_lines(std::string_view bytes, std::size_t begin);
-  bool read_fields(std::string_view bytes, std::size_t& count);
+  bool read_fields(std::string_view bytes, std::span<const Field>& fields);
   Read fail(HeadError error);
 
-  std::array<Field, fields_max> fields_;
-  std::array<std::uint32_t, fields_max + 2> line_ends_;  // offset behind each line found so far
-  std::size_t line_count_ = 0;
+  std::vector<Field> fields_;             // as many as a message had
+  std::vector<std::uint32_t> line_ends_;  // offset behind each line found so far
   std::size_t searched_ = 0;  // bytes before this offset belong to complete, clean lines or to the last, open one
   HeadError error_ = HeadError::none;
 };

@@ -34,7 +34,8 @@ class Socket {
 
 Socket listen_on_loopback(std::uint16_t port = 0, int backlog = 512);
 Socket accept_from(const Socket& listener);  // an empty Socket when nobody waits
-Socket connect_to_loopback(std::uint16_t port, Nanos within = 5s);
+// receive_buffer: bytes that the kernel may hold unread, 0: as it likes.
+Socket connect_to_loopback(std::uint16_t port, Nanos within = 5s, int receive_buffer = 0);
 
 enum class Got : std::uint8_t { bytes, closed, reset, nothing };  // nothing: the deadline passed
 struct Received {
