@@ -28,9 +28,9 @@ Attempt::~Attempt() {
   }
 }
 
-std::optional<End> Attempt::interrupted() const {
+std::optional<End> Attempt::interrupted(Time now) const {
   if (x.abandoned()) return End::cancelled;
-  if (x.shard.now() >= start.end_by) return End::out_of_time;
+  if (now >= start.end_by) return End::out_of_time;
   return std::nullopt;
 }
 

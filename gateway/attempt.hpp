@@ -32,7 +32,8 @@ class Attempt {
   std::string advice;       // lines of an error's head that go on whatever becomes of its body
 
   // Why it can't go on, if so: the caller left, the host stops, the time is up.
-  std::optional<policies::End> interrupted() const;
+  std::optional<policies::End> interrupted(Time now) const;
+  std::optional<policies::End> interrupted() const { return interrupted(x.shard.now()); }
   // Waits for bytes, the end or `until`; then takes framing off what came.
   backends::Task<> more(Time until);
   // A body's bytes have all come, or it ended at the connection's end as it may.

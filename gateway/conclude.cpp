@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "gateway/heads.hpp"
 #include "gateway/json_text.hpp"
 
 namespace headgate::gateway {
@@ -36,9 +37,8 @@ backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
   x.out.clear();
   if (r.chunked_out) {
     if (!event.empty()) {
-      char size[24];
-      const int digits = std::snprintf(size, sizeof size, "%zx\r\n", event.size());
-      x.out.append(size, static_cast<std::size_t>(digits)).append(event).append("\r\n");
+      append_chunk_size(x.out, event.size());
+      x.out.append(event).append("\r\n");
     }
     x.out.append("0\r\n\r\n");
   } else {

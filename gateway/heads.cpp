@@ -154,6 +154,11 @@ void write_answer_head(Exchange& x, std::uint16_t status, std::string_view frami
   x.out.append(framing).append("\r\n");
 }
 
+void append_chunk_size(std::string& out, std::size_t size) {
+  char digits[16];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, size, 16).ptr).append("\r\n");
+}
+
 bool may_be_shown(std::string_view text, const config::Target& target) {
   if (holds_secret(text, target)) return false;
   if (!has_json_escapes(text)) return true;

@@ -26,6 +26,8 @@ AnswerLines copy_answer_lines(std::string& out, const wire::ResponseHead& head, 
 // Status line, the backend's lines, ours. `framing` is the last line with its CR LF, or empty.
 void write_answer_head(Exchange& x, std::uint16_t status, std::string_view framing);
 
+void append_chunk_size(std::string& out, std::size_t size);
+
 // False if the text holds the backend's address or key, as it stands or written with JSON escapes.
 bool may_be_shown(std::string_view text, const config::Target& target);
 

@@ -36,8 +36,8 @@ class StreamRelay {
   void add_missing_end();
   backends::Task<bool> send_ready();
   void take_comments_out();
-  std::optional<End> trouble() const;
-  bool over() const;
+  std::optional<End> trouble(Time now) const;
+  bool over(Time now) const;
   Time wait_until() const;
   void count_tokens();
   bool whole() const { return done_ || finish_; }
@@ -58,9 +58,9 @@ class StreamRelay {
 
 // Nothing more is to come. What is behind [DONE] is waited for briefly, so that the connection can be used again. A
 // finish reason makes the answer whole even if the connection then breaks.
-bool StreamRelay::over() const {
+bool StreamRelay::over(Time now) const {
   if (a_.body_done() || (whole() && a_.body_broken())) return true;
-  return done_ && (x_.abandoned() || x_.shard.now() >= after(done_at_, end_grace));
+  return done_ && (x_.abandoned() || now >= after(done_at_, end_grace));
 }
 
 // Every whole event that has come: what it says decides whether and when it goes on.
@@ -162,8 +162,7 @@ backends::Task<bool> StreamRelay::send_ready() {
   const bool last = complete_;
   std::string_view behind;
   if (r.chunked_out && total > 0) {
-    char size[24];
-    x_.out.append(size, static_cast<std::size_t>(std::snprintf(size, sizeof size, "%zx\r\n", total)));
+    append_chunk_size(x_.out, total);
     behind = last ? "\r\n0\r\n\r\n" : "\r\n";
   } else if (r.chunked_out && last) {
     behind = "0\r\n\r\n";
@@ -183,11 +182,10 @@ backends::Task<bool> StreamRelay::send_ready() {
   co_return sent;
 }
 
-std::optional<End> StreamRelay::trouble() const {
-  if (auto why = a_.interrupted()) return why;
+std::optional<End> StreamRelay::trouble(Time now) const {
+  if (auto why = a_.interrupted(now)) return why;
   if (error_) return End::in_band_error;
   if (a_.body_broken()) return a_.body.bad() ? End::malformed : End::truncated;
-  const Time now = x_.shard.now();
   if (!committed_ && now >= a_.start.first_token_by) return End::first_token_late;
   if (committed_ && now >= after(heard_at_, a_.start.idle)) return End::stalled;
   return std::nullopt;
@@ -210,33 +208,38 @@ void StreamRelay::count_tokens() {
 
 backends::Task<bool> StreamRelay::run() {
   RequestState& r = x_.request;
+  Time now = x_.shard.now();
   for (bool news = true;;) {
     scan();
     add_missing_end();
     const bool commits = committed_ && r.content_at == Time();
     if (commits) {
       x_.shard.shared.host.first_token(a_.start.attempt);
-      r.content_at = x_.shard.now();
+      r.content_at = now;
       r.content_sent = true;
     }
     if (committed_) count_tokens();
-    const bool hold_over = !r.head_sent && x_.shard.now() >= after(a_.head_at, r.route->head_hold);
-    complete_ = committed_ && over() && whole() && !error_;
+    const bool hold_over = !r.head_sent && now >= after(a_.head_at, r.route->head_hold);
+    complete_ = committed_ && over(now) && whole() && !error_;
     if (complete_) a_.succeed();  // counted and released before the caller sees the end
-    const bool failing = !committed_ && trouble().has_value();
-    if ((committed_ && (ready_ > 0 || commits || over())) || !comments_.empty() || (hold_over && !failing)) {
+    const bool failing = !committed_ && trouble(now).has_value();
+    if ((committed_ && (ready_ > 0 || commits || over(now))) || !comments_.empty() || (hold_over && !failing)) {
       const bool sent = co_await send_ready();
       if (!complete_ && !sent) co_return a_.end(End::cancelled);
       if (complete_ && !sent) x_.close_after = true;
+      now = x_.shard.now();
     }
     if (complete_) break;
-    if (news) heard_at_ = x_.shard.now();  // silence counts only while we listen
-    if (auto why = trouble()) co_return a_.end(*why);
-    if (over() && !whole()) co_return a_.end(End::truncated);
-    if (over()) continue;  // it became complete while the caller took its time
+    if (news) heard_at_ = now;  // silence counts only while we listen
+    if (auto why = trouble(now)) co_return a_.end(*why);
+    if (over(now) && !whole()) co_return a_.end(End::truncated);
+    if (over(now)) continue;  // it became complete while the caller took its time
     const std::uint64_t seen = a_.link->bytes_read();
     a_.room_for(ready_ + undecided_max + 1024);
-    while (a_.link->bytes_read() == seen && !trouble() && !over() && wait_until() > x_.shard.now()) co_await a_.more(wait_until());
+    while (a_.link->bytes_read() == seen && !trouble(now) && !over(now) && wait_until() > now) {
+      co_await a_.more(wait_until());
+      now = x_.shard.now();
+    }
     news = a_.link->bytes_read() != seen;
   }
   a_.give_back();

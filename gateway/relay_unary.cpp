@@ -108,8 +108,7 @@ backends::Task<bool> pass_through(Attempt& a) {
   for (;;) {
     const std::string_view text = a.body.data(a.link->in());
     const bool last = a.body_done();
-    char size[24] = "";
-    if (chunked && !text.empty()) x.out.append(size, static_cast<std::size_t>(std::snprintf(size, sizeof size, "%zx\r\n", text.size())));
+    if (chunked && !text.empty()) append_chunk_size(x.out, text.size());
     const std::string_view behind = !chunked ? "" : text.empty() ? (last ? "0\r\n\r\n" : "") : (last ? "\r\n0\r\n\r\n" : "\r\n");
     std::array<backends::Piece, 3> pieces{boost::asio::buffer(x.out), boost::asio::buffer(text), boost::asio::buffer(behind)};
     const bool sent = co_await x.send(pieces);

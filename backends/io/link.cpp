@@ -44,6 +44,12 @@ LinkPtr Link::dial(Loop& loop, BufferPool& pool, const Endpoint& to) {
 
 Link::~Link() { close(); }
 
+void Link::prefetch() const {
+  __builtin_prefetch(&fd_);
+  __builtin_prefetch(waker_);
+  __builtin_prefetch(reinterpret_cast<const char*>(waker_) + 64);  // its owner's
+}
+
 void Link::on_ready(std::uint32_t events) {
   bool news = false;
   if (connecting_) {

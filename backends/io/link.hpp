@@ -57,6 +57,7 @@ class Link final : public Loop::Watched {
  private:
   Link(Loop& loop, BufferPool& pool, int fd) : loop_(loop), in_(pool), fd_(fd) {}
   void on_ready(std::uint32_t events) override;
+  void prefetch() const override;
   bool read();  // false: nothing was there
   void wake() {
     if (waker_ != nullptr) waker_->wake();

@@ -24,6 +24,7 @@ class Loop {
   class Watched {
    public:
     virtual void on_ready(std::uint32_t epoll_events) = 0;
+    virtual void prefetch() const {}  // what on_ready() is about to touch
 
    protected:
     ~Watched() = default;
@@ -63,6 +64,7 @@ class Loop {
 
  private:
   void turn(Time until);
+  void prefetch_next() const;
   std::size_t wait_for_events(Nanos at_most);
   void run_posted();
   void ring_due();
