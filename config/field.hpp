@@ -101,6 +101,14 @@ concept NamedEnum = std::is_enum_v<T> && requires {
   EnumNames<T>::all;
 };
 
+template <NamedEnum E>
+std::vector<std::string> enum_names() {
+  std::vector<std::string> names;
+  names.reserve(EnumNames<E>::all.size());
+  for (const auto& [value, name] : EnumNames<E>::all) names.emplace_back(name);
+  return names;
+}
+
 template <class T>
 struct is_optional : std::false_type {};
 template <class T>

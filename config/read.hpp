@@ -85,9 +85,7 @@ class Reader {
 
   template <NamedEnum E>
   void enumerated(const Place& at, E& out) {
-    std::vector<std::string> names;
-    for (const auto& [known, name] : EnumNames<E>::all) names.emplace_back(name);
-    if (const auto chosen = choice(at, names)) out = EnumNames<E>::all[*chosen].first;
+    if (const auto chosen = choice(at, enum_names<E>())) out = EnumNames<E>::all[*chosen].first;
   }
 
   template <std::size_t N>

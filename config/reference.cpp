@@ -71,9 +71,7 @@ std::string range_words(const Rule& rule) {
   } else if constexpr (Map<T>) {
     return count_words(rule.low, rule.high) + "; names: " + rule.name.form;
   } else if constexpr (NamedEnum<T>) {
-    std::vector<std::string> names;
-    for (const auto& [value, name] : EnumNames<T>::all) names.emplace_back(name);
-    return list_of(names);
+    return list_of(enum_names<T>());
   } else if constexpr (std::is_same_v<Rule, Text>) {
     return rule.form;
   } else if constexpr (std::is_same_v<Rule, Any>) {

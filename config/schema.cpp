@@ -90,9 +90,7 @@ Json schema_of(const Rule& rule) {
   } else if constexpr (Described<T>) {
     return object_schema<T>();
   } else if constexpr (NamedEnum<T>) {
-    std::vector<std::string> names;
-    for (const auto& [value, name] : EnumNames<T>::all) names.emplace_back(name);
-    return choice_schema(names);
+    return choice_schema(enum_names<T>());
   } else {
     return scalar_schema<T>(rule);
   }

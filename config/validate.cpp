@@ -20,6 +20,7 @@ std::string same_as(const Place& first) { return first.path + " (line " + std::t
 template <class T>
 std::vector<std::string> names_of(const std::map<std::string, T>& entries) {
   std::vector<std::string> names;
+  names.reserve(entries.size());
   for (const auto& [name, entry] : entries) names.push_back(name);
   return names;
 }

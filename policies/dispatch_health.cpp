@@ -75,7 +75,7 @@ bool Dispatcher::State::may_eject(std::uint32_t e) const {
         std::count_if(endpoint.places.begin(), endpoint.places.end(), [&](auto& p) { return p.pool == place.pool; }));
     const std::uint32_t ejected = pool.ejected + (endpoint.standing.ejected ? 0 : own);
     const std::uint32_t others_up = pool.up - (endpoint.standing.up ? own : 0);
-    return ejected * 2 <= pool.balancer.members().size() && others_up > 0;
+    return std::size_t{ejected} * 2 <= pool.balancer.members().size() && others_up > 0;
   });
 }
 
@@ -85,7 +85,7 @@ bool Dispatcher::State::others_healthy(std::uint32_t e, std::uint32_t p) const {
   const auto own = static_cast<std::uint32_t>(
       std::count_if(endpoint.places.begin(), endpoint.places.end(), [&](auto& place) { return place.pool == p; }));
   const std::uint32_t others_up = pools[p].up - (endpoint.standing.up ? own : 0);
-  return others_up > 0 && others_up * 2 >= pools[p].balancer.members().size();
+  return others_up > 0 && std::size_t{others_up} * 2 >= pools[p].balancer.members().size();
 }
 
 // The soonest that one of the route's endpoints may be tried again. A probe may bring one back from down, or not:

@@ -16,8 +16,6 @@
 #include "support/child_process.hpp"
 #include "support/gateway_process.hpp"
 
-#ifndef HEADGATE_SANITIZED
-
 namespace headgate::support {
 namespace {
 
@@ -87,8 +85,14 @@ class SystemCalls {
   bool attached_ = false;
 };
 
+struct Cost : testing::Test {
+  void SetUp() override {
+    if (product_sanitized()) GTEST_SKIP() << "sanitizers cost and hold what the product does not";
+  }
+};
+
 // Stage: one connection, 500 keep-alive requests of 1 KB, one after the other: nothing can be shared between them.
-TEST(Cost, AKeepAliveRequestIsTwoSendsAndFourReceives) {
+TEST_F(Cost, AKeepAliveRequestIsTwoSendsAndFourReceives) {
   MockProcess mock({"--profile", "instant"});
   GatewayProcess gateway(config_for(mock, 1));
   ask(gateway.port(), 1, 50, thousand_bytes(false));
@@ -118,7 +122,7 @@ TEST(Cost, AKeepAliveRequestIsTwoSendsAndFourReceives) {
 }
 
 // Stage: two workers, 16 connections, 8,000 requests: the mutex round the Dispatcher is the one thing they share.
-TEST(Cost, TwoWorkersSeldomWaitForEachOther) {
+TEST_F(Cost, TwoWorkersSeldomWaitForEachOther) {
   MockProcess mock({"--profile", "instant"});
   GatewayProcess gateway(config_for(mock, 2));
   ask(gateway.port(), 16, 20, thousand_bytes(false));
@@ -179,15 +183,15 @@ std::uint64_t allocations_of(const std::string& bytes, int requests) {
 }
 
 // What the main thread does on its clock meanwhile is a few dozen.
-TEST(Cost, NothingIsAllocatedPerUnaryRequest) {
+TEST_F(Cost, NothingIsAllocatedPerUnaryRequest) {
   EXPECT_LE(allocations_of(thousand_bytes(false), 500), 40u) << "in 4,000 requests";
 }
 
-TEST(Cost, NothingIsAllocatedPerStreamOrEvent) {
+TEST_F(Cost, NothingIsAllocatedPerStreamOrEvent) {
   EXPECT_LE(allocations_of(thousand_bytes(true), 100), 40u) << "in 800 streams";
 }
 
-TEST(Cost, NothingIsAllocatedPerRequestWithAnAliasAndUsageAskedFor) {
+TEST_F(Cost, NothingIsAllocatedPerRequestWithAnAliasAndUsageAskedFor) {
   const std::string bytes =
       chat_request(chat_body(true, "m", ",\"stream_options\":{\"include_usage\":false}"), headers());
   EXPECT_LE(allocations_of(bytes, 100), 40u) << "in 800 streams";
@@ -195,5 +199,3 @@ TEST(Cost, NothingIsAllocatedPerRequestWithAnAliasAndUsageAskedFor) {
 
 }  // namespace
 }  // namespace headgate::support
-
-#endif

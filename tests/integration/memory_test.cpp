@@ -11,8 +11,6 @@
 #include "support/child_process.hpp"
 #include "support/gateway_process.hpp"
 
-#ifndef HEADGATE_SANITIZED
-
 namespace headgate::support {
 namespace {
 
@@ -75,7 +73,13 @@ std::string stream_of_1k(int tokens) {
       true, "m", ",\"max_tokens\":" + std::to_string(tokens) + ",\"note\":\"" + std::string(900, 'w') + "\""));
 }
 
-TEST(Memory, AnOpenStreamOf1KBody) {
+struct Memory : testing::Test {
+  void SetUp() override {
+    if (product_sanitized()) GTEST_SKIP() << "sanitizers cost and hold what the product does not";
+  }
+};
+
+TEST_F(Memory, AnOpenStreamOf1KBody) {
   constexpr std::size_t streams = 5000;
   if (raise_descriptors() < 2 * streams + 100) GTEST_SKIP() << "needs 10,100 descriptors";
   Fleet fleet(R"({"fault":"stall","after_tokens":2})");
@@ -98,7 +102,7 @@ TEST(Memory, AnOpenStreamOf1KBody) {
   expect_within_a_fifth(held, formula(streams, streams, 0));
 }
 
-TEST(Memory, AnIdleConnection) {
+TEST_F(Memory, AnIdleConnection) {
   constexpr std::size_t count = 5000;
   if (raise_descriptors() < count + 100) GTEST_SKIP() << "needs 5,100 descriptors";
   Fleet fleet("");
@@ -124,7 +128,7 @@ Nanos other_callers_p99(const Fleet& fleet) {
   return times[requests * 99 / 100];
 }
 
-TEST(Memory, StalledReaders) {
+TEST_F(Memory, StalledReaders) {
   constexpr std::size_t count = 9000;
   if (raise_descriptors() < 2 * count + 100) GTEST_SKIP() << "needs 18,100 descriptors";
   Fleet fleet("");
@@ -153,5 +157,3 @@ TEST(Memory, StalledReaders) {
 
 }  // namespace
 }  // namespace headgate::support
-
-#endif

@@ -191,6 +191,7 @@ TEST(ReloadNames, AreBoundedInTheMetrics) {
 TEST(ReloadWarnings, NameWhatOnlyARestartChanges) {
   ScriptedUpstream upstream(good_answer());
   auto config = basic_config({&upstream});
+  config["workers"] = 1;
   GatewayProcess gateway(config);
   const auto warnings = [&] {
     const Reply reply = gateway.admin_post("/admin/reload");

@@ -23,7 +23,7 @@ class ChildProcess {
  public:
   // stdout_path: where standard output goes instead, such as /dev/full. program: another than headgate.
   explicit ChildProcess(const std::vector<std::string>& arguments, const std::string& stdout_path = {},
-                        const std::string& program = HEADGATE_BINARY);
+                        const std::string& program = product());
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;

@@ -100,7 +100,7 @@ bool GatewayProcess::start(const Started& how) {
   admin_port_ = free_port();
   exit_code_.reset();
   write_file(folder_ + "/config.json", with_addresses(config_).dump(1));
-  pid_ = run({HEADGATE_BINARY, "serve", "--config", folder_ + "/config.json"}, how.environment, folder_ + "/output");
+  pid_ = run({product(), "serve", "--config", folder_ + "/config.json"}, how.environment, folder_ + "/output");
   const char* const target = how.wait_ready ? "/readyz" : "/healthz";
   return eventually(how.ready_within * time_factor,
                     [&] { return exit_code(0s).has_value() || answers_200(port_, target); }) &&
@@ -111,6 +111,8 @@ nlohmann::json GatewayProcess::with_addresses(nlohmann::json config) const {
   auto& listen = config["listen"];
   if (!listen.contains("data")) listen["data"] = "127.0.0.1:" + std::to_string(port_);
   if (!listen.contains("admin")) listen["admin"] = "127.0.0.1:" + std::to_string(admin_port_);
+  const char* const workers = std::getenv("HEADGATE_TEST_WORKERS");
+  if (workers != nullptr && !config.contains("workers")) config["workers"] = std::atoi(workers);
   auto& log = config["log"];
   if (!log.contains("access")) log["access"] = folder_ + "/access.log";
   return config;

@@ -10,19 +10,16 @@
 #include <functional>
 
 #include "policies/base/time.hpp"
+#include "support/product.hpp"
 
 namespace headgate::support {
 
 using namespace std::chrono_literals;
 
-#ifdef HEADGATE_SANITIZED
-inline constexpr int time_factor = 5;
-#else
-inline constexpr int time_factor = 1;
-#endif
+inline const int time_factor = product_sanitized() ? 5 : 1;
 
 inline Time now() { return std::chrono::steady_clock::now(); }
-constexpr Nanos scaled(Nanos bound) { return bound * time_factor; }
+inline Nanos scaled(Nanos bound) { return bound * time_factor; }
 constexpr double to_ms(Nanos span) { return static_cast<double>(span.count()) / 1e6; }
 
 // A latch that threads can wait for together with a socket: set once, seen by all from then on.
