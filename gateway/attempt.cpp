@@ -156,7 +156,9 @@ backends::Task<End> Attempt::connect(bool idle_too) {
       x.shard.counters.upstream_connections.add();
       co_return End::ok;
     }
+    const bool ours = link->for_want_of_resources();
     link.reset();
+    if (ours) co_return End::no_socket;
   }
   co_return End::connect;
 }

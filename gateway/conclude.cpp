@@ -50,9 +50,14 @@ backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
 }
 
 // What the Dispatcher says, with what it doesn't know.
-RefusalAnswer refusal_of(const RequestState& r, const policies::Answer& answer) {
+RefusalAnswer refusal_of(Exchange& x, const policies::Answer& answer) {
+  const RequestState& r = x.request;
   RefusalAnswer no = refusal_for(answer, r.outcome);
   if (no.refusal == Refusal::model_not_found) no.detail = r.route->name;
+  if (no.refusal == Refusal::upstream_socket) {
+    no.retry_after = x.shard.come_back_in();
+    no.repeat_ok = !r.budgets.repeat;
+  }
   if (no.refusal == Refusal::upstream_timeout) {
     no.detail = r.passed.name;
     no.value = r.passed.waited / std::chrono::milliseconds(1);
@@ -155,7 +160,7 @@ backends::Task<> conclude(Exchange& x, const policies::Answer& answer) {
   if (r.head_sent) {
     RefusalAnswer cut{.refusal = Refusal::stream_cut, .detail = why_cut(r.outcome.end)};
     if (!r.content_sent && answer.code != policies::Code::stream_cut && answer.code != policies::Code::as_received) {
-      cut = refusal_of(r, answer);
+      cut = refusal_of(x, answer);
     }
     x.shard.counters.streams_cut.add();
     co_await answer_ourselves(x, cut);
@@ -170,7 +175,7 @@ backends::Task<> conclude(Exchange& x, const policies::Answer& answer) {
     co_await answer_ourselves(x, fixed);
     co_return;
   }
-  const RefusalAnswer no = refusal_of(r, answer);
+  const RefusalAnswer no = refusal_of(x, answer);
   co_await answer_ourselves(x, no);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "gateway/request_head.hpp"
-#include "policies/base/random.hpp"
 #include "policies/base/tokens.hpp"
 
 namespace headgate::gateway {
@@ -41,13 +40,11 @@ RefusalAnswer wire_error(wire::HeadError error) {
   return {.refusal = version ? Refusal::version_not_supported : Refusal::bad_request, .detail = wire::describe(error)};
 }
 
-// When a body gives its memory back is not known; jittered, so that those who are sent away do not come back together.
 RefusalAnswer out_of_memory(Exchange& x, std::uint64_t wanted) {
-  const double wait_s = 1 + unit(x.shard.next_id_bits()) / 2;
   return {.refusal = Refusal::memory,
           .value = static_cast<std::int64_t>(wanted),
           .limit = static_cast<std::int64_t>(x.shard.shared.bodies.left()),
-          .retry_after = std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(wait_s)),
+          .retry_after = x.shard.come_back_in(),
           .repeat_ok = !x.request.budgets.repeat};
 }
 

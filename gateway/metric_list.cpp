@@ -26,6 +26,7 @@ enum class Metric : std::uint8_t {
   retry_credit,
   caller_connections,
   connections_refused,
+  accept_pauses,
   upstream_connections,
   tokens,
   usage_estimated,
@@ -73,6 +74,7 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
     {"headgate_caller_connections", Kind::gauge, "Open connections from callers.", ""},
     {"headgate_connections_refused_total", Kind::counter,
      "Connections closed unread because listen.connections_max were open.", ""},
+    {"headgate_accept_pauses_total", Kind::counter, "Times that accepting paused because descriptors or memory had run out.", ""},
     {"headgate_upstream_connections", Kind::gauge, "Connections to backends that attempts are using.", ""},
     {"headgate_tokens_total", Kind::counter, "Tokens of ended requests. Cached ones are counted under input as well.",
      "route,direction"},
@@ -287,6 +289,7 @@ void render_traffic(Page& page, const MetricsView& view) {
   const ShardCounters& counters = view.counters;
   one(page, Metric::caller_connections, counters.caller_connections.get());
   one(page, Metric::connections_refused, counters.connections_refused.get());
+  one(page, Metric::accept_pauses, counters.accept_pauses.get());
   one(page, Metric::upstream_connections, counters.upstream_connections.get());
   page.family(Metric::tokens);
   each_route(view, [&](std::string_view route, const RouteCounters& of) {
@@ -355,6 +358,7 @@ void ShardCounters::add(const ShardCounters& other) {
   requests_in_progress.add(other.requests_in_progress.get());
   caller_connections.add(other.caller_connections.get());
   connections_refused.add(other.connections_refused.get());
+  accept_pauses.add(other.accept_pauses.get());
   upstream_connections.add(other.upstream_connections.get());
   stream_events.add(other.stream_events.get());
   sse_parse_errors.add(other.sse_parse_errors.get());

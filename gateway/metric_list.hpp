@@ -59,7 +59,7 @@ struct ShardCounters {
   std::array<Count, refusals> refusals_by_code;    // every answer made by append_refusal or append_error_event
   Count requests_in_progress;                      // gauge: head complete, last byte not yet sent
   Count caller_connections, upstream_connections;  // gauges
-  Count connections_refused;
+  Count connections_refused, accept_pauses;
   Count stream_events, sse_parse_errors, cancelled_by_caller, streams_cut, usage_estimated;
 };
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "backends/io/io.hpp"
+#include "backends/io/shortage.hpp"
 #include "policies/base/random.hpp"
 
 namespace headgate::gateway {
@@ -67,6 +68,7 @@ struct Prober::Probe {
   backends::Socket socket;
   std::uint64_t serial = 0;
   bool gone = false, late = false;
+  bool no_socket = false;  // we could not ask: says nothing about the server
 
   void close() {
     ErrorCode ignored;
@@ -106,7 +108,10 @@ AsioTask<bool> Prober::Probe::ask() {
   const auto where = co_await resolve();
   if (where.empty() || gone || late) co_return false;
   auto [connect_error, endpoint] = co_await asio::async_connect(socket, where, no_throw);
-  if (connect_error) co_return false;
+  if (connect_error) {
+    no_socket = backends::is_shortage(connect_error.value());
+    co_return false;
+  }
 
   // Kept out of the coroutine's frame: g++ 12 warns of frames over 1 KiB, which Asio takes from elsewhere.
   const auto talk = std::make_unique<Talk>(target.probe.path);
@@ -150,7 +155,7 @@ AsioTask<void> Prober::Probe::run(std::shared_ptr<Shared> shared, std::shared_pt
     auto [stopped] = co_await probe->timer.async_wait(no_throw);
     if (stopped || probe->gone) co_return;
     ++probe->serial;
-    probe->late = false;
+    probe->late = probe->no_socket = false;
     const Time started = std::chrono::steady_clock::now();
     const Time until = after(started, probe->target.probe.timeout);
     asio::co_spawn(probe->timer.get_executor(), watch(probe, until, probe->serial), asio::detached);
@@ -159,7 +164,7 @@ AsioTask<void> Prober::Probe::run(std::shared_ptr<Shared> shared, std::shared_pt
     probe->limit.cancel();
     probe->close();
     if (probe->gone) co_return;
-    shared->report(probe->target.endpoint, answered && !probe->late);
+    if (!probe->no_socket) shared->report(probe->target.endpoint, answered && !probe->late);
     pause = Nanos(static_cast<std::int64_t>(interval * (0.8 + 0.4 * jitter())));
   }
 }

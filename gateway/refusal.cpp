@@ -38,6 +38,8 @@ constexpr std::array<RefusalRow, refusals> table{{
      "The request body of %v bytes is over the %l bytes of body memory that are free"},
     {R::queue_full, 503, overloaded, "queue_full", S::first_time, true, E::refused,
      "The queue of this model is full: %v waiting, limit %l"},
+    {R::upstream_socket, 503, overloaded, "upstream_socket", S::first_time, true, E::refused,
+     "The gateway has no file descriptor or memory left for a connection to a backend"},
     {R::deadline_unmeetable, 503, overloaded, "deadline_unmeetable", S::first_time, true, E::refused,
      "The predicted wait of %v ms is over the %l ms that are left"},
     {R::deadline_exceeded, 504, timeout, "deadline_exceeded", S::no, true, E::refused,
@@ -178,6 +180,9 @@ RefusalAnswer refusal_for(const policies::Answer& answer, const policies::Outcom
       break;
     case Code::upstream_auth:
       out.refusal = R::upstream_auth;
+      break;
+    case Code::no_socket:
+      out.refusal = R::upstream_socket;
       break;
     case Code::stream_cut:
       out.refusal = R::stream_cut;

@@ -32,6 +32,7 @@ enum class Refusal : std::uint8_t {  // detail, param, value and limit: what the
   not_found,                // detail: path
   memory,                   // value: bytes wanted; limit: bytes free
   queue_full,               // value, limit: requests or bytes
+  upstream_socket,          // the gateway has no descriptor left for a connection to a backend
   deadline_unmeetable,      // value, limit: ms
   deadline_exceeded,        // value, limit: ms
   no_healthy_backend,

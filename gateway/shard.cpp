@@ -1,6 +1,9 @@
 #include "gateway/shard.hpp"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
+
+#include <system_error>
 
 #include "gateway/connection.hpp"
 #include "gateway/exchange.hpp"
@@ -9,6 +12,7 @@ namespace headgate::gateway {
 
 namespace {
 constexpr Nanos flush_every = std::chrono::milliseconds(100);
+constexpr Nanos said_again_after = std::chrono::seconds(10);
 
 backends::UpstreamPoolOptions pool_options(const config::Catalog& catalog) {
   return {.idle = catalog.options.upstream.idle, .idle_max = catalog.options.upstream.idle_max};
@@ -27,7 +31,8 @@ Shard::Shard(std::uint16_t number_, Shared shared_, std::shared_ptr<const config
 Shard::~Shard() = default;
 
 void Shard::listen(int fd) {
-  listener_ = std::make_unique<backends::Listener>(loop, fd, [this](int connection) { accepted(connection); });
+  listener_ = std::make_unique<backends::Listener>(loop, fd, [this](int connection) { accepted(connection); },
+                                                    [this](int error) { accepting_paused(error); });
 }
 
 void Shard::run() {
@@ -49,8 +54,17 @@ void Shard::accepted(int fd) {
     --connections_;
     shared.connections.fetch_sub(1, std::memory_order_relaxed);
     counters.caller_connections.sub();
+    if (listener_) listener_->descriptor_freed();
     close_if_empty();
   });
+}
+
+// Counted each time, said once in a while.
+void Shard::accepting_paused(int error) {
+  counters.accept_pauses.add();
+  if (paused_said_at_ != Time() && now() < after(paused_said_at_, said_again_after)) return;
+  paused_said_at_ = now();
+  spdlog::warn("accepting pauses, new callers wait: {}", std::system_category().message(error));
 }
 
 std::uint32_t Shard::enroll(Exchange& exchange) {

@@ -53,6 +53,9 @@ class Shard final : public OrderPort {
   void leave(std::uint32_t slot);
   const std::shared_ptr<const config::Catalog>& catalog() const { return catalog_; }
   std::uint64_t next_id_bits() { return draw(id_seed_, number, ++ids_made_); }
+  // Advice where nobody knows when what is missing is given back: 1 to 1.5 s, so that those who are sent away do not come
+  // back together.
+  Nanos come_back_in() { return Nanos(1'000'000'000 + static_cast<std::int64_t>(unit(next_id_bits()) * 5e8)); }
   bool draining() const { return shared.draining.load(std::memory_order_relaxed); }
 
   const std::uint16_t number;
@@ -69,6 +72,7 @@ class Shard final : public OrderPort {
 
  private:
   void accepted(int fd);
+  void accepting_paused(int error);
   void deliver(Delivery delivery);
   void flush_lines();
   void close_if_empty();
@@ -80,6 +84,7 @@ class Shard final : public OrderPort {
   std::uint32_t connections_ = 0;
   backends::Alarm flusher_;
   bool stopping_ = false;
+  Time paused_said_at_{};
   std::uint64_t id_seed_, ids_made_ = 0;  // request ids: unlike those of other shards and earlier processes
 };
 

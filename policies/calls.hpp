@@ -36,6 +36,7 @@ enum class End : std::uint8_t {
   stalled,          // silence longer than idle after the first byte
   out_of_time,      // the request's own deadline or total passed
   cancelled,        // the caller left or the host stops
+  no_socket,        // the host had no descriptor or memory for a connection: says nothing about the endpoint
 };
 
 struct Outcome {

@@ -34,6 +34,7 @@ enum class Code : std::uint8_t {
   upstream_timeout,
   upstream_auth,        // our own credentials were refused by every pool tried
   stream_cut,           // failed after commit: one error event, then close
+  no_socket,            // the host itself had no room for a connection to a backend
 };
 
 // The end of a request that no backend answers. At most one a request, and none after a successful attempt.

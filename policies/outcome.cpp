@@ -27,6 +27,7 @@ Fault fault_of(const Outcome& outcome) {
       return outcome.status >= 400 && outcome.status < 500 ? Fault::callers : Fault::none;
     case End::out_of_time:
     case End::cancelled:
+    case End::no_socket:
       return Fault::none;
     case End::in_band_error:
       return outcome.overloaded ? Fault::load : Fault::hard;

@@ -59,6 +59,8 @@ Code answer_of(const Outcome& outcome, bool committed) {
     case End::stalled:
     case End::out_of_time:
       return Code::upstream_timeout;
+    case End::no_socket:
+      return Code::no_socket;
     default:
       return Code::upstream_failed;
   }

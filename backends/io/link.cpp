@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "backends/io/shortage.hpp"
+
 namespace headgate::backends {
 
 namespace {
@@ -33,12 +35,19 @@ LinkPtr Link::adopt(Loop& loop, BufferPool& pool, int fd) {
 }
 
 LinkPtr Link::dial(Loop& loop, BufferPool& pool, const Endpoint& to) {
-  const int fd = ::socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  int fd = ::socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd >= descriptors_for_backends()) {
+    ::close(std::exchange(fd, -1));
+    errno = EMFILE;
+  }
   LinkPtr link(new Link(loop, pool, fd));
   link->readable_ = link->writable_ = false;
   link->connecting_ = true;
   if (fd >= 0) set_no_delay(fd);
-  if (fd < 0 || (::connect(fd, to.address(), to.size()) != 0 && errno != EINPROGRESS) || !loop.watch(fd, *link)) link->close();
+  if (fd < 0 || (::connect(fd, to.address(), to.size()) != 0 && errno != EINPROGRESS) || !loop.watch(fd, *link)) {
+    link->short_of_ = is_shortage(errno);
+    link->close();
+  }
   return link;
 }
 

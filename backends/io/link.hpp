@@ -43,6 +43,7 @@ class Link final : public Loop::Watched {
 
   bool connecting() const { return connecting_; }
   bool connected() const { return !connecting_ && !ended_; }
+  bool for_want_of_resources() const { return short_of_; }  // it could not be dialled, see shortage.hpp
 
   // Writing: as much as the kernel takes now. Returns bytes taken; fewer than given: await_writable(), then again.
   std::size_t write_some(std::span<const Piece> pieces);
@@ -73,7 +74,7 @@ class Link final : public Loop::Watched {
   bool peer_ended_ = false;  // behind the bytes still unread
   bool writable_ = true;     // as far as is known
   bool connecting_ = false, awaiting_writable_ = false;
-  bool ended_ = false, clean_end_ = false, write_failed_ = false;
+  bool ended_ = false, clean_end_ = false, write_failed_ = false, short_of_ = false;
 };
 
 }  // namespace headgate::backends

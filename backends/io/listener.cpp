@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <chrono>
 #include <system_error>
+#include <utility>
+
+#include "backends/io/shortage.hpp"
 
 namespace headgate::backends {
 
@@ -16,6 +19,7 @@ namespace {
 constexpr Nanos pause = std::chrono::milliseconds(100);
 constexpr int backlog = 4096;
 constexpr int unsent_max = 64 * 1024;  // bytes that wait in the kernel for a slow reader's window; else 4 MB each
+constexpr int taken_max = 64;          // in one turn: connections that exist have theirs in between
 
 void switch_on(int fd, int option) {
   const int on = 1;
@@ -45,8 +49,10 @@ std::uint16_t port_of(int fd) {
   return Endpoint(reinterpret_cast<const sockaddr*>(&address), size).port();
 }
 
-Listener::Listener(Loop& loop, int fd, std::function<void(int)> accepted)
-    : loop_(loop), fd_(fd), accepted_(std::move(accepted)), again_(loop, [this] { accept_all(); }) {
+Listener::Listener(Loop& loop, int fd, std::function<void(int)> accepted, std::function<void(int error)> paused)
+    : loop_(loop), fd_(fd), accepted_(std::move(accepted)), paused_(std::move(paused)), again_(loop, [this] {
+        accept_all();
+      }) {
   if (!loop_.watch(fd_, *this)) throw std::system_error(errno, std::system_category(), "epoll_ctl");
 }
 
@@ -57,18 +63,32 @@ Listener::~Listener() {
 
 void Listener::on_ready(std::uint32_t) { accept_all(); }
 
+bool Listener::enough_left() {
+  if (!tight_) return true;
+  const int lowest_free = ::dup(fd_);
+  tight_ = lowest_free < 0 || lowest_free >= descriptors_for_callers();
+  if (lowest_free >= 0) ::close(lowest_free);
+  return !tight_;
+}
+
+// Any error but those of a single connection may be there again at once: it pauses too.
 void Listener::accept_all() {
-  for (;;) {
-    const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  const Time now = std::chrono::steady_clock::now();
+  for (int n = 0; n < taken_max; ++n) {
+    const bool enough = enough_left();
+    const int fd = enough ? ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC) : -1;
+    const int error = enough ? errno : EMFILE;
     if (fd >= 0) {
+      tight_ = fd >= descriptors_for_callers();
       accepted_(fd);
-      continue;
-    }
-    if (errno == EAGAIN) return;
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      return again_.set(std::chrono::steady_clock::now() + pause);
+    } else if (error == EAGAIN) {
+      return again_.set(never);
+    } else if (error != EINTR && error != ECONNABORTED) {
+      if (paused_) paused_(error);
+      return again_.set(now + pause);
     }
   }
+  again_.set(now);
 }
 
 }  // namespace headgate::backends

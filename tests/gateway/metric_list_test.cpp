@@ -66,6 +66,7 @@ struct Filled {
     counters.refused(Refusal::upstream_overloaded);
     counters.requests_in_progress.add(9);
     counters.requests_in_progress.sub(4);
+    counters.accept_pauses.add(20);
     counters.caller_connections.add(21);
     counters.upstream_connections.add(22);
     counters.stream_events.add(23);

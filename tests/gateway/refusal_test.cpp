@@ -47,6 +47,7 @@ const Line contract[] = {
     {Refusal::not_found, 404, "invalid_request_error", "not_found", "false", true},
     {Refusal::memory, 503, "overloaded_error", "memory", "true", true},
     {Refusal::queue_full, 503, "overloaded_error", "queue_full", "true", true},
+    {Refusal::upstream_socket, 503, "overloaded_error", "upstream_socket", "true", true},
     {Refusal::deadline_unmeetable, 503, "overloaded_error", "deadline_unmeetable", "true", true},
     {Refusal::deadline_exceeded, 504, "timeout_error", "deadline_exceeded", "false", true},
     {Refusal::no_healthy_backend, 503, "overloaded_error", "no_healthy_backend", "true", true},
@@ -239,6 +240,7 @@ TEST(Refusal, FollowsTheDispatchersAnswer) {
       {Code::upstream_timeout, {}, Refusal::upstream_timeout},
       {Code::upstream_auth, {}, Refusal::upstream_auth},
       {Code::stream_cut, {}, Refusal::stream_cut},
+      {Code::no_socket, {}, Refusal::upstream_socket},
   };
   for (const auto& row : table) {
     const policies::Answer answer{row.code, 3s, true, 11, 22};

@@ -41,7 +41,7 @@ TEST(Outcome, EveryEndHasAFault) {
 }
 
 TEST(Outcome, ACallOffIsNeitherSuccessNorFailure) {
-  for (const End end : {End::out_of_time, End::cancelled}) {
+  for (const End end : {End::out_of_time, End::cancelled, End::no_socket}) {
     EXPECT_EQ(fault_of({.end = end}), Fault::none);
     EXPECT_FALSE(succeeded({.end = end}));
   }

@@ -55,6 +55,7 @@ TEST(Retry, DependsOnTheKindOfFailure) {
       {{.end = End::ok}, false, false},
       {{.end = End::cancelled}, false, false},
       {{.end = End::out_of_time}, false, false},
+      {{.end = End::no_socket}, false, false},
       {{.end = End::connect}, true, true},
       {{.end = End::unsent}, true, true},
       {{.end = End::sent_no_answer}, true, false},
@@ -98,6 +99,7 @@ TEST(Retry, TheAnswerTellsHowTheLastAttemptEnded) {
   }
   EXPECT_EQ(answer_of({.end = End::status, .status = 500}, true), Code::stream_cut);
   EXPECT_EQ(answer_of({.end = End::out_of_time}, true), Code::stream_cut);
+  EXPECT_EQ(answer_of({.end = End::no_socket}, false), Code::no_socket);
 }
 
 }  // namespace

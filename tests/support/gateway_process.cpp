@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,8 +39,9 @@ std::string make_folder() {
   return pattern;
 }
 
-pid_t run(const std::vector<std::string>& command, const std::vector<std::string>& extra, const std::string& output) {
-  std::vector<std::string> environment = extra;
+pid_t run(const std::vector<std::string>& command, const Started& how, const std::string& output) {
+  std::vector<std::string> environment = how.environment;
+  const rlimit descriptors{how.descriptors_max, how.descriptors_max};
   for (char** entry = environ; *entry; ++entry) environment.emplace_back(*entry);
   std::vector<char*> arguments, variables;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -53,6 +55,7 @@ pid_t run(const std::vector<std::string>& command, const std::vector<std::string
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(out, STDERR_FILENO);
+    if (how.descriptors_max > 0) ::setrlimit(RLIMIT_NOFILE, &descriptors);
     ::execve(arguments[0], arguments.data(), variables.data());
     ::_exit(126);
   }
@@ -100,7 +103,7 @@ bool GatewayProcess::start(const Started& how) {
   admin_port_ = free_port();
   exit_code_.reset();
   write_file(folder_ + "/config.json", with_addresses(config_).dump(1));
-  pid_ = run({product(), "serve", "--config", folder_ + "/config.json"}, how.environment, folder_ + "/output");
+  pid_ = run({product(), "serve", "--config", folder_ + "/config.json"}, how, folder_ + "/output");
   const char* const target = how.wait_ready ? "/readyz" : "/healthz";
   return eventually(how.ready_within * time_factor,
                     [&] { return exit_code(0s).has_value() || answers_200(port_, target); }) &&
