@@ -113,6 +113,7 @@ int main(int argc, char** argv) {
   gateway::ServeOptions serve{.config = "", .version = HEADGATE_VERSION};
   CLI::App* serve_app = app.add_subcommand("serve", "serve callers by a configuration file");
   add_file(*serve_app, serve.config);
+  serve_app->add_flag("--watch", serve.watch, "reload when the file has changed and then rested for half a second");
   serve_app->footer("Example: headgate serve --config config/examples/minimal.jsonc\nSIGHUP reloads the file; SIGTERM drains; a second signal ends at once.");
   serve_app->callback([&] {
     want_file(*serve_app, serve.config);

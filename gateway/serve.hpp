@@ -10,6 +10,7 @@ namespace headgate::gateway {
 struct ServeOptions {
   std::string config;
   std::string version;
+  bool watch = false;  // reload when the file changes
 };
 
 int serve(const ServeOptions& options);

@@ -69,6 +69,7 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
                    .ready = [this] { return ready(); }};
   const AdminSettings settings{.listen = catalog->options.listen.admin, .token = catalog->options.admin.token};
   admin_ = std::make_unique<AdminServer>(io_, settings, std::move(hooks));
+  if (options_.watch) watch_.emplace(io_, options_.config, [this] { reload(); });
 }
 
 Server::~Server() = default;
@@ -169,6 +170,7 @@ void Server::shard_ended() {
   admin_->stop();
   prober_.stop();
   resolver_.stop();
+  if (watch_) watch_->stop();
   tick_.cancel();
   drain_end_.cancel();
   give_up_.cancel();
@@ -179,6 +181,7 @@ bool Server::ready() { return !draining_ && host_.any_servable(*catalog()); }
 
 ReloadReport Server::reload() {
   ReloadReport report;
+  if (watch_) watch_->read();
   config::Loaded loaded = config::load_file(options_.config);
   for (const config::Problem& problem : loaded.problems) report.problems.push_back(config::to_text(problem, options_.config));
   std::shared_ptr<const config::Catalog> next;

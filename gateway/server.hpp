@@ -6,6 +6,7 @@
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "backends/io/io.hpp"
 #include "config/catalog.hpp"
 #include "gateway/admin.hpp"
+#include "gateway/config_watch.hpp"
 #include "gateway/name_book.hpp"
 #include "gateway/prober.hpp"
 #include "gateway/resolver.hpp"
@@ -68,6 +70,7 @@ class Server {
   Prober prober_;
   Resolver resolver_{io_};
   std::unique_ptr<AdminServer> admin_;
+  std::optional<ConfigWatch> watch_;
   boost::asio::signal_set signals_;
   std::uint64_t reloads_ok_ = 0, reloads_failed_ = 0;
   std::string last_problem_;

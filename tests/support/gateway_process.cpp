@@ -103,7 +103,9 @@ bool GatewayProcess::start(const Started& how) {
   admin_port_ = free_port();
   exit_code_.reset();
   write_file(folder_ + "/config.json", with_addresses(config_).dump(1));
-  pid_ = run({product(), "serve", "--config", folder_ + "/config.json"}, how, folder_ + "/output");
+  std::vector<std::string> command{product(), "serve", "--config", config_path()};
+  command.insert(command.end(), how.options.begin(), how.options.end());
+  pid_ = run(command, how, folder_ + "/output");
   const char* const target = how.wait_ready ? "/readyz" : "/healthz";
   return eventually(how.ready_within * time_factor,
                     [&] { return exit_code(0s).has_value() || answers_200(port_, target); }) &&

@@ -30,6 +30,7 @@ struct Started {
   bool wait_ready = true;                // false: only until /healthz answers
   std::vector<std::string> environment{};  // "NAME=value", added to this process's own
   std::uint64_t descriptors_max = 0;     // RLIMIT_NOFILE of the gateway; 0: as here
+  std::vector<std::string> options{};    // of headgate serve, such as --watch
 };
 
 class GatewayProcess {
@@ -59,6 +60,7 @@ class GatewayProcess {
   // Puts other text, or other JSON with the same listeners and log, in the place of the configuration file.
   void rewrite_config(std::string_view text) const;
   void rewrite_config(nlohmann::json config) const;
+  std::string config_path() const { return folder_ + "/config.json"; }
   nlohmann::json config() const { return config_; }  // as started
 
   void signal(int number) const;
