@@ -79,6 +79,15 @@ std::string reload_body(const ReloadReport& report) {
   return out;
 }
 
+std::string backend_body(std::string_view name, const BackendReport& report) {
+  std::string out = "{\"name\":";
+  append_quoted(out, name);
+  out += report.drained ? ",\"drained\":true,\"weight\":" : ",\"drained\":false,\"weight\":";
+  report.weight == 0 ? void(out += "null") : append_number(out, report.weight);
+  out += '}';
+  return out;
+}
+
 Response answer(std::uint16_t status, std::string body, std::string_view type = "application/json") {
   Response response(static_cast<http::status>(status), 11);
   response.set(http::field::content_type, boost::string_view(type.data(), type.size()));
@@ -148,7 +157,7 @@ struct AdminServer::Server : std::enable_shared_from_this<Server> {
 
   void stop();
   Response respond(const Request& request, const std::string& local_address);
-  Response perform(AdminPath path);
+  Response perform(const AdminVerdict& verdict, std::string_view body);
   static AsioTask<void> accept(std::shared_ptr<Server> server);
   static AsioTask<void> serve(std::shared_ptr<Server> server, backends::Socket socket);
   static AsioTask<void> converse(std::shared_ptr<Server> server, Stream& stream);
@@ -162,8 +171,8 @@ void AdminServer::Server::stop() {
   for (Stream* stream : open) stream->close();
 }
 
-Response AdminServer::Server::perform(AdminPath path) {
-  switch (path) {
+Response AdminServer::Server::perform(const AdminVerdict& verdict, std::string_view body) {
+  switch (verdict.path) {
     case AdminPath::metrics:
       return answer(200, hooks.metrics(), "text/plain; version=0.0.4; charset=utf-8");
     case AdminPath::state:
@@ -175,6 +184,11 @@ Response AdminServer::Server::perform(AdminPath path) {
     case AdminPath::drain:
       hooks.drain();
       return answer(202, "{\"draining\":true}");
+    case AdminPath::backend: {
+      const BackendReport report = hooks.backend(verdict.name, body);
+      if (report.status == 200) return answer(200, backend_body(verdict.name, report));
+      return answer(report.status, error_body(report.status == 404 ? "backend_not_found" : "invalid_setting", report.problem));
+    }
     case AdminPath::healthz:
       return answer(200, "ok\n", "text/plain");
     case AdminPath::readyz:
@@ -188,7 +202,7 @@ Response AdminServer::Server::respond(const Request& request, const std::string&
   Response response;
   if (verdict.status == 0) {
     try {
-      response = perform(verdict.path);
+      response = perform(verdict, request.body());
     } catch (const std::exception& failure) {  // a hook's bug costs its request, not the listener
       response = answer(500, error_body("internal", failure.what()));
     }

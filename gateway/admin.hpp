@@ -1,4 +1,5 @@
-// The admin listener: GET /metrics, /admin/state, /healthz, /readyz; POST /admin/reload, /admin/drain. One connection
+// The admin listener: GET /metrics, /admin/state, /healthz, /readyz; POST /admin/reload, /admin/drain,
+// /admin/backends/{pool}/{backend}. One connection
 // is one coroutine on the given io_context, which should be a side thread: hooks run there and may take milliseconds.
 //
 //   AdminServer admin(io, {.listen = "127.0.0.1:9090"}, hooks);   // binds; throws std::system_error
@@ -18,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/options.hpp"
@@ -31,11 +33,19 @@ struct ReloadReport {
   std::vector<std::string> warnings;  // what of it is ignored
 };
 
+struct BackendReport {
+  std::uint16_t status = 200;
+  std::string problem;  // of a 400 or 404
+  bool drained = false;
+  std::uint32_t weight = 0;  // set by hand; 0: what the configuration says
+};
+
 struct AdminHooks {
   std::function<std::string()> metrics;
   std::function<std::string()> state;
   std::function<ReloadReport()> reload;
   std::function<void()> drain;
+  std::function<BackendReport(std::string_view name, std::string_view body)> backend;
   std::function<bool()> ready;
 };
 

@@ -13,18 +13,20 @@ namespace {
 struct Row {
   std::string_view path, method;
   AdminPath what;
-  bool open = false;  // needs no token
+  bool open = false;   // needs no token
+  bool named = false;  // the path goes on with a name
 };
 
 constexpr std::array rows{
     Row{"/metrics", "GET", AdminPath::metrics},       Row{"/admin/state", "GET", AdminPath::state},
     Row{"/admin/reload", "POST", AdminPath::reload},  Row{"/admin/drain", "POST", AdminPath::drain},
     Row{"/healthz", "GET", AdminPath::healthz, true}, Row{"/readyz", "GET", AdminPath::readyz, true},
+    Row{"/admin/backends/", "POST", AdminPath::backend, false, true},
 };
 
 const Row* find(std::string_view path) {
   for (const Row& row : rows) {
-    if (row.path == path) return &row;
+    if (row.named ? path.starts_with(row.path) : row.path == path) return &row;
   }
   return nullptr;
 }
@@ -67,26 +69,26 @@ AdminVerdict judge(const AdminRequest& request, const AdminPlace& place) {
   // On a public listener the names it is reached by are not known here; the token says enough.
   const bool any_name = authorized && !config::is_loopback(place.local_address);
   if (request.host.empty() || (!any_name && !is_ours(request.host, place))) {
-    return {403, {}, "foreign_host", "Host must be localhost or the address of this listener", {}};
+    return {403, {}, "foreign_host", "Host must be localhost or the address of this listener", {}, {}};
   }
   constexpr std::string_view scheme = "http://";
   if (!request.origin.empty() &&
       (!request.origin.starts_with(scheme) || request.origin.substr(scheme.size()) != request.host)) {
-    return {403, {}, "foreign_origin", "Origin must be absent or the same as Host", {}};
+    return {403, {}, "foreign_origin", "Origin must be absent or the same as Host", {}, {}};
   }
   const Row* row = find(request.path);
-  if (row == nullptr) return {404, {}, "not_found", "There is no such path on the admin listener", {}};
+  if (row == nullptr) return {404, {}, "not_found", "There is no such path on the admin listener", {}, {}};
   if (request.method != row->method) {
-    return {405, {}, "method_not_allowed", "The method is not allowed here", row->method};
+    return {405, {}, "method_not_allowed", "The method is not allowed here", row->method, {}};
   }
-  if (row->open) return {0, row->what, {}, {}, {}};
+  if (row->open) return {0, row->what, {}, {}, {}, {}};
   if (!place.token.empty() && !authorized) {
-    return {401, {}, "invalid_token", "Send Authorization: Bearer with the admin token", {}};
+    return {401, {}, "invalid_token", "Send Authorization: Bearer with the admin token", {}, {}};
   }
   if (row->method == "POST" && !authorized && request.admin_header != "1") {
-    return {403, {}, "admin_header_missing", "Send the header x-headgate-admin: 1", {}};
+    return {403, {}, "admin_header_missing", "Send the header x-headgate-admin: 1", {}, {}};
   }
-  return {0, row->what, {}, {}, {}};
+  return {0, row->what, {}, {}, {}, row->named ? request.path.substr(row->path.size()) : std::string_view()};
 }
 
 }  // namespace headgate::gateway

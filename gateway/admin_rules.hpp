@@ -7,7 +7,7 @@
 
 namespace headgate::gateway {
 
-enum class AdminPath : std::uint8_t { metrics, state, reload, drain, healthz, readyz };
+enum class AdminPath : std::uint8_t { metrics, state, reload, drain, backend, healthz, readyz };
 
 struct AdminRequest {
   std::string_view method, path;  // path without its query
@@ -28,6 +28,7 @@ struct AdminVerdict {
   std::uint16_t status = 0;
   AdminPath path = AdminPath::healthz;
   std::string_view code, message, allow;
+  std::string_view name;  // of a path that ends in one: the rest of it
 };
 AdminVerdict judge(const AdminRequest& request, const AdminPlace& place);
 

@@ -68,6 +68,10 @@ void DispatchHost::probed(policies::EndpointId endpoint, bool ok) {
   locked(nullptr, nullptr, [&](Time now) { dispatcher_.probed(now, endpoint, {.ok = ok}, orders_); });
 }
 
+void DispatchHost::set_by_hand(policies::EndpointId endpoint, const policies::HandSetting& setting) {
+  locked(nullptr, nullptr, [&](Time now) { dispatcher_.set_by_hand(now, endpoint, setting, orders_); });
+}
+
 void DispatchHost::replan(const config::Catalog& catalog) {
   locked(nullptr, nullptr, [&](Time now) {
     // Requests of removed backends may still be on their way: their targets stay.

@@ -48,6 +48,7 @@ class DispatchHost {
   void abandon(policies::AttemptId attempt);  // ended(cancelled) for a Start that nobody will begin
   void caller_gone(policies::RequestId request);
   void probed(policies::EndpointId endpoint, bool ok);
+  void set_by_hand(policies::EndpointId endpoint, const policies::HandSetting& setting);
   void replan(const config::Catalog& catalog);
   void tick();
   void snapshot(policies::Snapshot& out);

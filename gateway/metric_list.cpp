@@ -18,6 +18,7 @@ enum class Metric : std::uint8_t {
   backend_in_flight,
   backend_in_flight_limit,
   backend_health,
+  backend_drained,
   health_changes,
   probe_failures,
   ejections,
@@ -63,6 +64,7 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
      "backend"},
     {"headgate_backend_health", Kind::gauge, "1 while the backend's address is in rotation, 0 while it is out.",
      "backend"},
+    {"headgate_backend_drained", Kind::gauge, "1 while the backend's address is drained by hand.", "backend"},
     {"headgate_health_changes_total", Kind::counter, "Times a backend's address went into or out of rotation.",
      "backend"},
     {"headgate_probe_failures_total", Kind::counter, "Health probes missed.", "backend"},
@@ -273,6 +275,7 @@ void render_backends(Page& page, const MetricsView& view) {
   each_backend(page, view, Metric::backend_in_flight_limit, [](const State& e) { return e.max_in_flight; });
   each_backend(page, view, Metric::backend_health,
                [](const State& e) { return e.planned && e.health == policies::HealthState::up ? 1u : 0u; });
+  each_backend(page, view, Metric::backend_drained, [](const State& e) { return e.drained ? 1u : 0u; });
   each_backend(page, view, Metric::health_changes, [](const State& e) { return e.health_changes_total; });
   each_backend(page, view, Metric::probe_failures, [](const State& e) { return e.probe_failures_total; });
   each_backend(page, view, Metric::ejections, [](const State& e) { return e.ejections_total; });

@@ -9,6 +9,8 @@
 
 #include "config/address.hpp"
 #include "config/load.hpp"
+#include "config/nearest.hpp"
+#include "gateway/admin_backend.hpp"
 #include "gateway/metric_list.hpp"
 #include "gateway/state.hpp"
 
@@ -66,6 +68,7 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
                    .state = [this] { return state(); },
                    .reload = [this] { return reload(); },
                    .drain = [this] { drain(); },
+                   .backend = [this](std::string_view name, std::string_view body) { return set_backend(name, body); },
                    .ready = [this] { return ready(); }};
   const AdminSettings settings{.listen = catalog->options.listen.admin, .token = catalog->options.admin.token};
   admin_ = std::make_unique<AdminServer>(io_, settings, std::move(hooks));
@@ -220,6 +223,34 @@ ReloadReport Server::reload() {
   report.ok = true;
   report.version = next->version;
   spdlog::info("configuration version {} is in use", next->version);
+  return report;
+}
+
+BackendReport Server::set_backend(std::string_view name, std::string_view body) {
+  const auto current = catalog();
+  std::vector<std::string> known;
+  const config::Target* target = nullptr;
+  for (const auto& one : current->targets) {
+    if (!one) continue;
+    if (one->name == name) target = one.get();
+    known.push_back(one->name);
+  }
+  if (target == nullptr) {
+    return {.status = 404, .problem = "There is no backend \"" + std::string(name) + "\"" + config::suggestion(name, known)};
+  }
+  const HandSettingRead read = read_hand_setting(body);
+  if (!read.problem.empty()) return {.status = 400, .problem = read.problem};
+  host_.set_by_hand(target->endpoint, read.setting);
+  BackendReport report;
+  policies::Snapshot snapshot;
+  host_.snapshot(snapshot);
+  for (const policies::EndpointState& endpoint : snapshot.endpoints) {
+    if (endpoint.id != target->endpoint) continue;
+    report.drained = endpoint.drained;
+    report.weight = endpoint.hand_weight;
+  }
+  spdlog::info("backend {}: {}, weight {}", name, report.drained ? "drained" : "in use",
+               report.weight == 0 ? "as configured" : std::to_string(report.weight));
   return report;
 }
 

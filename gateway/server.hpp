@@ -37,6 +37,7 @@ class Server {
   void wait_for_signal();
   void on_signal(int number);
   ReloadReport reload();
+  BackendReport set_backend(std::string_view name, std::string_view body);
   void drain();
   void cut();
   [[noreturn]] void give_up();

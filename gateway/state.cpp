@@ -31,6 +31,8 @@ std::int64_t out_for_ms(const EndpointState& endpoint, Time now) {
 
 void append_figures(std::string& out, const EndpointState& endpoint, Time now) {
   text(out, ",\"health\":", name_of(endpoint.health));
+  out += endpoint.drained ? ",\"drained\":true" : ",\"drained\":false";
+  number(out, ",\"weight_by_hand\":", endpoint.hand_weight);
   number(out, ",\"in_flight\":", endpoint.in_flight);
   number(out, ",\"max_in_flight\":", endpoint.max_in_flight);
   number(out, ",\"attempts\":", endpoint.attempts_total);

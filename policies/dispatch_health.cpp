@@ -16,11 +16,12 @@ void move(std::uint32_t& count, bool was, bool is) {
 void Dispatcher::State::refresh(std::uint32_t e) {
   Endpoint& endpoint = endpoints[e];
   const Health& health = endpoint.health;
+  const bool used = endpoint.planned && !endpoint.drained;
   Standing now;
-  now.up = endpoint.planned && health.in_rotation();
-  now.eligible = now.up || (endpoint.planned && health.half_open_free());
-  now.hopeful = endpoint.planned && health.hopeful();
-  now.ejected = endpoint.planned && health.ejected();
+  now.up = used && health.in_rotation();
+  now.eligible = now.up || (used && health.half_open_free());
+  now.hopeful = used && health.hopeful();
+  now.ejected = used && health.ejected();
   now.open = now.eligible && loads[e].free();
   const Standing was = endpoint.standing;
   if (now == was) return;
@@ -48,6 +49,21 @@ void Dispatcher::State::health_changed(Time now, std::uint32_t e, Orders& orders
   set_alarm(e);
   if (lost(before, endpoints[e].standing)) reconsider_waiting(now, e, orders);
   serve(now, e, orders);
+}
+
+void Dispatcher::State::set_by_hand(Time now, std::uint32_t e, const HandSetting& setting, Orders& orders) {
+  Endpoint& endpoint = endpoints[e];
+  endpoint.drained = setting.drained.value_or(endpoint.drained);
+  endpoint.hand_weight = setting.weight.value_or(endpoint.hand_weight);
+  apply_weight(e);
+  health_changed(now, e, orders);
+}
+
+void Dispatcher::State::apply_weight(std::uint32_t e) {
+  const Endpoint& endpoint = endpoints[e];
+  for (const Endpoint::Place& place : endpoint.places) {
+    pools[place.pool].balancer.set_hand_weight(place.position, endpoint.hand_weight);
+  }
 }
 
 // New requests have tried nothing: they are concerned only when a pool has nothing left. Whoever is started or answered
@@ -95,6 +111,7 @@ Time Dispatcher::State::returns_at(Time now, const Route& route, bool probes_cou
   for (const std::uint32_t p : route.pools) {
     for (const routing::Member& member : pools[p].balancer.members()) {
       const Health& health = endpoints[member.endpoint].health;
+      if (endpoints[member.endpoint].drained) continue;
       if (!probes_count && health.state() == HealthState::down) continue;
       soonest = std::min(soonest, after(now, health.returns_in(now)));
     }

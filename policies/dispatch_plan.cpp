@@ -44,6 +44,7 @@ void Dispatcher::State::adopt(Plan& plan) {
           {static_cast<std::uint32_t>(index(from.id)), position});
     }
   }
+  for (std::uint32_t e = 0; e < endpoints.size(); ++e) apply_weight(e);
   for (RoutePlan& from : plan.routes) {
     Route& route = routes[index(from.id)];
     route.planned = true;

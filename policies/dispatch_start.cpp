@@ -84,7 +84,7 @@ bool Dispatcher::State::start_on_cooling(Time now, std::uint32_t slot, Orders& o
       const std::uint32_t e = members[position].endpoint;
       const Health& health = endpoints[e].health;
       if (health.state() != HealthState::cooling || health.cooldown_last_backend() != LastCooling::attempt) continue;
-      if (!endpoints[e].planned || !loads[e].free()) continue;
+      if (!endpoints[e].planned || endpoints[e].drained || !loads[e].free()) continue;
       if (least == routing::Balancer::none || loads[e].in_flight < loads[members[least].endpoint].in_flight)
         least = position;
     }

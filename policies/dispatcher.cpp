@@ -34,6 +34,12 @@ void Dispatcher::probed(Time now, EndpointId endpoint, const ProbeResult& result
   state_->health_changed(now, e, orders);
 }
 
+void Dispatcher::set_by_hand(Time now, EndpointId endpoint, const HandSetting& setting, Orders& orders) {
+  state_->advance(now, orders);
+  if (index(endpoint) >= state_->endpoints.size()) return;
+  state_->set_by_hand(now, static_cast<std::uint32_t>(index(endpoint)), setting, orders);
+}
+
 void Dispatcher::replan(Time now, Plan plan, Orders& orders) { state_->replan(now, std::move(plan), orders); }
 
 void Dispatcher::tick(Time now, Orders& orders) { state_->advance(now, orders); }
@@ -54,6 +60,8 @@ void Dispatcher::snapshot(Snapshot& out) const {
     const Health& health = endpoint.health;
     out.endpoints.push_back({.id = EndpointId{e},
                              .planned = endpoint.planned,
+                             .drained = endpoint.drained,
+                             .hand_weight = endpoint.hand_weight,
                              .health = health.state(),
                              .in_flight = load.in_flight,
                              .max_in_flight = load.limit,
@@ -82,7 +90,8 @@ bool Dispatcher::servable(Time now, RouteId route) const {
   if (index(route) >= state.routes.size() || !state.routes[index(route)].planned) return false;
   for (const std::uint32_t p : state.routes[index(route)].pools) {
     for (const routing::Member& member : state.pools[p].balancer.members()) {
-      if (state.endpoints[member.endpoint].health.would_be_usable(now)) return true;
+      const Endpoint& endpoint = state.endpoints[member.endpoint];
+      if (!endpoint.drained && endpoint.health.would_be_usable(now)) return true;
     }
   }
   return false;

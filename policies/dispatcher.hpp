@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,17 @@ namespace headgate::policies {
 
 enum class HealthState : std::uint8_t { up, cooling, ejected, half_open, down };
 
+// What an operator sets by hand. It outlives replans, until it is set otherwise.
+struct HandSetting {
+  std::optional<bool> drained;          // takes no new attempts; those it has end as they would
+  std::optional<std::uint32_t> weight;  // in place of the plan's, wherever it is a member; 0: the plan's again
+};
+
 struct EndpointState {
   EndpointId id{};
   bool planned = false;  // false: removed by a reload, shown until its last request ends
+  bool drained = false;
+  std::uint32_t hand_weight = 0;  // 0: the plan's
   HealthState health = HealthState::up;
   std::uint32_t in_flight = 0, max_in_flight = 0;
   std::uint64_t attempts_total = 0, failures_total = 0, successes_total = 0;
@@ -67,6 +76,7 @@ class Dispatcher {
   void ended(Time now, AttemptId attempt, const Outcome& outcome, Orders& orders);
   void caller_gone(Time now, RequestId request, Orders& orders);
   void probed(Time now, EndpointId endpoint, const ProbeResult& result, Orders& orders);
+  void set_by_hand(Time now, EndpointId endpoint, const HandSetting& setting, Orders& orders);  // unknown ids: nothing
   // New configuration; state is kept by id. Waiting requests move to the pools their route now has.
   void replan(Time now, Plan plan, Orders& orders);
   // Expiry, delayed retries, endpoints coming back. Call at next_wake() or later.

@@ -42,6 +42,8 @@ struct Endpoint {
     std::uint32_t pool, position;
   };
   bool planned = false;
+  bool drained = false;           // by hand
+  std::uint32_t hand_weight = 0;  // 0: the plan's
   Standing standing;
   std::uint32_t turn = 0;  // which of its places is served next
   std::vector<Place> places;
@@ -127,6 +129,8 @@ struct Dispatcher::State {
   // dispatch_health.cpp
   void refresh(std::uint32_t endpoint);
   void set_alarm(std::uint32_t endpoint);
+  void set_by_hand(Time now, std::uint32_t endpoint, const HandSetting& setting, Orders& orders);
+  void apply_weight(std::uint32_t endpoint);
   void health_changed(Time now, std::uint32_t endpoint, Orders& orders);
   void reconsider_waiting(Time now, std::uint32_t endpoint, Orders& orders);
   bool may_eject(std::uint32_t endpoint) const;

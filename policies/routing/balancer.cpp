@@ -61,7 +61,8 @@ std::uint32_t Balancer::choose(const InFlight& loads, std::span<const std::uint3
     if (!not_these.empty() && !allowed(position, not_these)) return;
     const Member& member = members_[position];
     const InFlight::Load& load = loads[member.endpoint];
-    candidates.list[candidates.n++] = {position, load.in_flight, load.limit, member.weight};
+    candidates.list[candidates.n++] = {position, load.in_flight, load.limit,
+                                       member.hand_weight > 0 ? member.hand_weight : member.weight};
   };
   if (open_.count() <= all_up_to) {
     open_.each(add);

@@ -16,7 +16,7 @@ namespace headgate::policies::routing {
 struct Member {
   BackendId backend{};
   std::uint32_t endpoint = 0;
-  std::uint32_t weight = 1;
+  std::uint32_t weight = 1, hand_weight = 0;  // 0: none set by hand
 };
 
 struct DrawKey {
@@ -33,6 +33,7 @@ class Balancer {
   std::span<const Member> members() const { return members_; }
   void set_open(std::uint32_t position, bool open) { open_.set(position, open); }
   const OpenSet& open() const { return open_; }
+  void set_hand_weight(std::uint32_t position, std::uint32_t weight) { members_[position].hand_weight = weight; }
 
   // Position of the member to use, or none. `not_these`: endpoints to leave out.
   std::uint32_t choose(const InFlight& loads, std::span<const std::uint32_t> not_these, const DrawKey& key);

@@ -29,6 +29,9 @@ class Admin : public testing::Test {
       return ++reloads == 1 ? ReloadReport{true, 8, {}, {"w"}} : ReloadReport{false, 8, {"line 3: \"x\""}, {}};
     };
     hooks.drain = [this] { draining = true; };
+    hooks.backend = [](std::string_view name, std::string_view body) {
+      return name == "p/u1" ? BackendReport{200, {}, body == "drain", 3} : BackendReport{404, "no such", false, 0};
+    };
     hooks.ready = [this] { return !draining; };
     settings.listen = "127.0.0.1:0";
     server_.emplace(io_, settings, hooks);
@@ -66,6 +69,15 @@ TEST_F(Admin, ServesItsPages) {
   EXPECT_EQ(state.status, 200);
   EXPECT_EQ(state.head.get("Content-Type"), "application/json");
   EXPECT_EQ(state.body, "{\"version\":7}");
+}
+
+TEST_F(Admin, SetsABackendByNameAndSaysHowItStands) {
+  begin();
+  const Reply set = ask("POST", "/admin/backends/p/u1", "x-headgate-admin: 1\r\nContent-Length: 5\r\n\r\ndrain");
+  EXPECT_EQ(set.status, 200);
+  EXPECT_EQ(set.body, "{\"name\":\"p/u1\",\"drained\":true,\"weight\":3}");
+  EXPECT_EQ(ask("POST", "/admin/backends/p/u2", "x-headgate-admin: 1\r\nContent-Length: 0\r\n").status, 404);
+  EXPECT_EQ(ask("POST", "/admin/backends/p/u1", "Content-Length: 0\r\n").status, 403);
 }
 
 TEST_F(Admin, ReloadsAndSaysWhatCameOfIt) {

@@ -42,13 +42,13 @@ TEST(State, ShowsWhatTheGatewayHolds) {
   const auto expected = nlohmann::json::parse(R"({
     "version": 3, "draining": true, "uptime_s": 61.250, "requests": 7, "waiting": 5,
     "backends": [
-      {"name": "fast/a", "pool": "fast", "endpoint": "127.0.0.1:9001", "health": "up", "in_flight": 2,
+      {"name": "fast/a", "pool": "fast", "endpoint": "127.0.0.1:9001", "health": "up", "drained": false, "weight_by_hand": 0, "in_flight": 2,
        "max_in_flight": 4, "attempts": 10, "failures": 1, "probe_failures": 0, "health_changes": 0, "out_for_ms": 0,
        "removed": false},
-      {"name": "fast/b", "pool": "fast", "endpoint": "127.0.0.1:9002", "health": "ejected", "in_flight": 2,
+      {"name": "fast/b", "pool": "fast", "endpoint": "127.0.0.1:9002", "health": "ejected", "drained": false, "weight_by_hand": 0, "in_flight": 2,
        "max_in_flight": 4, "attempts": 10, "failures": 1, "probe_failures": 3, "health_changes": 1, "out_for_ms": 1500,
        "removed": false},
-      {"name": "slow/c", "pool": "slow", "endpoint": "127.0.0.1:9002", "health": "ejected", "in_flight": 2,
+      {"name": "slow/c", "pool": "slow", "endpoint": "127.0.0.1:9002", "health": "ejected", "drained": false, "weight_by_hand": 0, "in_flight": 2,
        "max_in_flight": 4, "attempts": 10, "failures": 1, "probe_failures": 3, "health_changes": 1, "out_for_ms": 1500,
        "removed": false}],
     "pools": [{"name": "fast", "queued": 5, "queued_bytes": 5000, "drain_per_s": 2.5}],

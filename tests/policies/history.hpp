@@ -126,6 +126,13 @@ class History {
     dispatcher_.probed(now_, EndpointId{endpoint}, {good}, orders_);
     settle();
   }
+  void set_by_hand(Nanos when, std::uint32_t endpoint, const HandSetting& setting) {
+    go(when);
+    tick(when);  // whatever is due is done first
+    if (setting.drained) drained_[endpoint] = *setting.drained && limits_.count(endpoint) > 0;
+    dispatcher_.set_by_hand(now_, EndpointId{endpoint}, setting, orders_);
+    settle();
+  }
   void replan(Nanos when, const Plan& plan) {
     go(when);
     learn(plan);
@@ -222,6 +229,7 @@ class History {
     const auto e = static_cast<std::uint32_t>(index(start.endpoint));
     EXPECT_TRUE(limits_.count(e)) << "a start at an endpoint that was removed";
     EXPECT_LT(in_flight_[e], limits_[e]) << "over the limit";
+    EXPECT_FALSE(drained_[e]) << "a start at a drained endpoint";
     EXPECT_EQ(start.attempt.request, order.request);
     EXPECT_EQ(start.attempt.n, seen.starts.size() + 1);
     EXPECT_GT(start.end_by, now_);
@@ -257,6 +265,7 @@ class History {
   std::map<RequestId, Seen> seen_;
   std::map<std::size_t, std::uint32_t> in_flight_;
   std::map<std::uint32_t, std::uint32_t> limits_, starts_;
+  std::map<std::uint32_t, bool> drained_;
 };
 
 }  // namespace headgate::policies

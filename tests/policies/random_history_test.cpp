@@ -135,6 +135,7 @@ void step(History& h, Dice& dice, Nanos now) {
       break;
     default:
       if (dice.one_in(6)) h.replan(now, random_plan(dice));
+      if (dice.one_in(3)) h.set_by_hand(now, dice.below(endpoints), {.drained = dice.one_in(2), .weight = dice.below(4)});
       break;
   }
 }
@@ -201,7 +202,7 @@ TEST(RandomHistory, LeavesNoUnitFreeWhileSomebodyWaits) {
       if (!planned || snapshot.endpoints.size() != 3 || snapshot.endpoints[2].max_in_flight != 2) continue;
       h.replan(now, of.plan);
       for (const EndpointState& state : h.snapshot().endpoints) {
-        if (h.pool(0).queued > 0 && state.health == HealthState::up) {
+        if (h.pool(0).queued > 0 && state.health == HealthState::up && !state.drained) {
           EXPECT_GE(state.in_flight, state.max_in_flight) << "seed " << seed << ", step " << i;
         }
       }
