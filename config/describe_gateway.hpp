@@ -57,6 +57,20 @@ struct Describe<LimitOptions> {
 };
 
 template <>
+struct Describe<CorsOptions> {
+  static constexpr auto fields() {
+    using C = CorsOptions;
+    return std::tuple{
+        absent_means("none",
+                     field("origins", &C::origins, "Origins of the pages that may call from a browser; \"*\": any.",
+                           List<Text>{1, 100, forms::origin})),
+        field("max_age", &C::max_age, "How long a browser may remember the answer to its preflight request.",
+              Range<Nanos>{0s, 24h}),
+    };
+  }
+};
+
+template <>
 struct Describe<UpstreamOptions> {
   static constexpr auto fields() {
     using U = UpstreamOptions;

@@ -103,6 +103,7 @@ struct Describe<Options> {
         field("listen", &O::listen, "Addresses and who may connect."),
         field("admin", &O::admin, "The admin listener."),
         field("limits", &O::limits, "What one caller or backend may take up."),
+        field("cors", &O::cors, "Web pages that may call from a browser."),
         field("upstream", &O::upstream, "Connections to backends."),
         field("log", &O::log, "What is written where."),
         field("keys", &O::keys, "Who may call; required unless allow_anonymous is set.", List<Any>{0, 10'000, {}}),

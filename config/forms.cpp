@@ -49,6 +49,20 @@ std::string path_problem(std::string_view text) {
   return good ? "" : "must be a path such as \"/health\": it begins with / and has no spaces";
 }
 
+// As a browser writes it: nothing behind host and port, no upper case.
+std::string origin_problem(std::string_view text) {
+  const std::string_view rest = text.substr(std::min(text.size(), text.find("://")));
+  const bool scheme = all(text.substr(0, text.size() - rest.size()), 32,
+                          [](char c) { return is_alphanumeric(c) || c == '+' || c == '.' || c == '-'; });
+  const bool place = all(rest.substr(std::min<std::size_t>(3, rest.size())), 300, [](char c) {
+    return is_alphanumeric(c) || c == '.' || c == '-' || c == ':' || c == '[' || c == ']';
+  });
+  const bool lower = std::none_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (text == "*" || (scheme && place && lower)) return {};
+  return "must be an origin as browsers send it, such as \"https://app.example:8443\": scheme, host and port in lower "
+         "case, nothing behind; or \"*\"";
+}
+
 std::string log_problem(std::string_view text) {
   return all(text, 4096, [](char c) { return !is_control(c); }) ? "" : "must be stdout, stderr, off or a file name";
 }

@@ -57,6 +57,11 @@ struct LimitOptions {
   Nanos write_stall = 30s;      // a caller that reads nothing
 };
 
+struct CorsOptions {
+  std::vector<std::string> origins;  // of pages that may call from a browser; "*": any; empty: none
+  Nanos max_age = 10min;             // how long a browser may remember a preflight's answer
+};
+
 struct UpstreamOptions {
   Nanos idle = 30s;             // idle connections are closed after this
   std::uint32_t idle_max = 64;  // idle connections kept per backend and worker
@@ -123,6 +128,7 @@ struct Options {
   ListenOptions listen;
   AdminOptions admin;
   LimitOptions limits;
+  CorsOptions cors;
   UpstreamOptions upstream;
   LogOptions log;
   std::vector<KeyOptions> keys;

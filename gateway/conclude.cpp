@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "gateway/cors.hpp"
 #include "gateway/heads.hpp"
 #include "gateway/json_text.hpp"
 
@@ -88,6 +89,7 @@ backends::Task<> relay_last(Exchange& x) {
 
 void append_own_lines(std::string& out, const Exchange& x) {
   out.append("x-request-id: ").append(x.request_id).append("\r\n");
+  append_cors_lines(out, x);
   if (x.close_after) out.append("connection: close\r\n");
 }
 
@@ -138,6 +140,7 @@ backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   no.without_body = x.head.method == "HEAD";
   std::string more(no.more_head);
   if (!row.refuses) append_backend_lines(more, x);
+  append_cors_lines(more, x);
   no.more_head = more;
   x.out.clear();
   append_refusal(x.out, no);

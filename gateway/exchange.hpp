@@ -19,7 +19,7 @@
 
 namespace headgate::gateway {
 
-enum class Operation : std::uint8_t { chat, completions, embeddings, models, model, healthz, readyz };
+enum class Operation : std::uint8_t { chat, completions, embeddings, models, model, preflight, healthz, readyz };
 
 // A backend's answer that failed the attempt but is what the caller gets if no other comes.
 struct LastAnswer {
@@ -53,6 +53,7 @@ struct RequestState {
   Caller caller;
   Budgets budgets;
   std::shared_ptr<const config::Catalog> catalog;
+  std::string_view page_may_read;  // the configured origin that the answer names; empty: none
   const config::Route* route = nullptr;
   wire::Skim skim;
   policies::RequestId id = policies::RequestId::none;

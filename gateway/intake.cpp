@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gateway/cors.hpp"
 #include "gateway/request_head.hpp"
 #include "policies/base/tokens.hpp"
 
@@ -109,8 +110,9 @@ std::optional<RefusalAnswer> check_head(Exchange& x) {
   x.body.start(x.head.framing, x.head.content_length, x.head.bytes);
   x.body.pull(x.caller->in());
   choose_request_id(x);
+  find_origin(x);
   if (auto no = find_operation(x)) return no;
-  if (r.operation == Operation::healthz || r.operation == Operation::readyz) return std::nullopt;
+  if (r.operation >= Operation::preflight) return std::nullopt;  // needs no key
   r.caller = x.shard.keys.identify(x.head.fields, *r.catalog, x.key_memo);
   if (!r.caller.ok()) return r.caller.refusal();
   if (auto no = read_budgets(x)) return no;

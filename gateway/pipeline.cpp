@@ -2,6 +2,7 @@
 
 #include "gateway/attempt.hpp"
 #include "gateway/conclude.hpp"
+#include "gateway/cors.hpp"
 #include "gateway/intake.hpp"
 #include "gateway/models.hpp"
 #include "gateway/request_log.hpp"
@@ -67,6 +68,7 @@ bool answer_from_memory(Exchange& x) {
       body = ok ? "{\"status\":\"ready\"}" : "{\"status\":\"not ready\"}";
       break;
     case Operation::models: append_model_list(body, *r.catalog, r.caller.identity); break;
+    case Operation::preflight: write_preflight_answer(x); return true;
     case Operation::model: break;
     default: return false;
   }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "gateway/cors.hpp"
 #include "gateway/models.hpp"
 #include "policies/base/random.hpp"
 
@@ -80,11 +81,16 @@ std::optional<RefusalAnswer> find_operation(Exchange& x) {
     if (!path.starts_with("/v1/models/") || path.size() == std::string_view("/v1/models/").size()) {
       return RefusalAnswer{.refusal = Refusal::not_found, .detail = path};
     }
-    x.request.operation = Operation::model;
+    x.request.operation = is_preflight(x) ? Operation::preflight : Operation::model;
+    if (x.request.operation == Operation::preflight) return std::nullopt;
     if (method != "GET") return method_not_allowed(method, "GET");
     return std::nullopt;
   }
   x.request.operation = found->operation;
+  if (is_preflight(x)) {
+    x.request.operation = Operation::preflight;
+    return std::nullopt;
+  }
   if (method != found->method) return method_not_allowed(method, found->method);
   if (found->method == "POST") {
     for (const wire::Field& field : x.head.fields) {

@@ -27,6 +27,21 @@ void expect_each(const std::vector<Row>& rows) {
   }
 }
 
+TEST(Problems, OriginsAsBrowsersSendThem) {
+  constexpr const char* right =
+      "must be an origin as browsers send it, such as \"https://app.example:8443\": scheme, host and port in lower case, "
+      "nothing behind; or \"*\"";
+  for (const char* good : {"*", "https://app.example", "http://127.0.0.1:3000", "http://[::1]:80", "app://obsidian.md"}) {
+    EXPECT_TRUE(load(with_root("\"cors\": {\"origins\": [\"" + std::string(good) + "\"]}")).options) << good;
+  }
+  for (const char* bad : {"app.example", "https://App.example", "https://app.example/", "https://", "://app", "null"}) {
+    const Loaded loaded = load(with_root("\"cors\": {\"origins\": [\"" + std::string(bad) + "\"]}"));
+    ASSERT_EQ(loaded.problems.size(), 1u) << bad;
+    EXPECT_EQ(loaded.problems[0].path, "$.cors.origins[0]");
+    EXPECT_EQ(loaded.problems[0].message, "is \"" + std::string(bad) + "\", " + right);
+  }
+}
+
 TEST(Problems, NamesAndTypes) {
   expect_each({
       {with_root(R"("worker": 2)"), 2, "$.worker", "unknown field; did you mean \"workers\"?"},
