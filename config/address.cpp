@@ -9,8 +9,12 @@
 namespace headgate::config {
 namespace {
 
-constexpr std::string_view url_form = "must be http://host:port without a path, such as \"http://127.0.0.1:9001\"";
+constexpr std::string_view url_form = "must be http://host:port or https://host:port without a path, such as \"http://127.0.0.1:9001\"";
 constexpr std::string_view listen_form = "must be address:port, such as \"127.0.0.1:8080\" or \"[::1]:8080\"";
+
+std::string bracketed(const HostPort& at) {
+  return at.host.find(':') != std::string::npos ? "[" + at.host + "]" : at.host;
+}
 
 template <class T>
 Parsed<T> fail(std::string_view problem) {
@@ -87,11 +91,9 @@ Parsed<HostPort> parse_listen(std::string_view text) {
 }
 
 Parsed<HostPort> parse_backend_url(std::string_view text) {
-  constexpr std::string_view scheme = "http://";
-  if (text.substr(0, 8) == "https://")
-    return fail<HostPort>("must begin with http://: backends are spoken to without TLS");
-  if (text.substr(0, scheme.size()) != scheme) return fail<HostPort>(url_form);
-  text.remove_prefix(scheme.size());
+  const bool tls = text.starts_with("https://");
+  if (!tls && !text.starts_with("http://")) return fail<HostPort>(url_form);
+  text.remove_prefix(tls ? 8 : 7);
   if (text.find('@') != std::string_view::npos) {
     return fail<HostPort>("must not hold a user or password: a key goes into the pool's \"api_key\"");
   }
@@ -99,7 +101,7 @@ Parsed<HostPort> parse_backend_url(std::string_view text) {
   if (text.find_first_of("/?#") != std::string_view::npos) return fail<HostPort>(url_form);
   const auto parts = split(text);
   if (!parts) return fail<HostPort>(url_form);
-  HostPort at{parts->host, 80};
+  HostPort at{parts->host, static_cast<std::uint16_t>(tls ? 443 : 80), tls};
   std::transform(at.host.begin(), at.host.end(), at.host.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   const bool numeric = looks_numeric(at.host);
@@ -124,14 +126,11 @@ bool is_loopback(std::string_view numeric_address) {
 }
 
 std::string host_port(const HostPort& at) {
-  const bool v6 = at.host.find(':') != std::string::npos;
-  return (v6 ? "[" + at.host + "]" : at.host) + ":" + std::to_string(at.port);
+  return (at.tls ? "https://" : "") + bracketed(at) + ":" + std::to_string(at.port);
 }
 
 std::string authority(const HostPort& at) {
-  std::string text = host_port(at);
-  if (at.port == 80) text.resize(text.size() - 3);
-  return text;
+  return at.port == (at.tls ? 443 : 80) ? bracketed(at) : bracketed(at) + ":" + std::to_string(at.port);
 }
 
 }  // namespace headgate::config

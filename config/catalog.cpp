@@ -8,6 +8,7 @@
 
 #include "config/address.hpp"
 #include "config/memory_limit.hpp"
+#include "config/tls.hpp"
 
 namespace headgate::config {
 namespace {
@@ -35,7 +36,7 @@ policies::HealthOptions health_of(const PoolOptions& pool) {
 }
 
 std::vector<std::string> never_shown(const HostPort& at, const Secret& key) {
-  std::vector<std::string> words{host_port(at)};
+  std::vector<std::string> words{host_port({at.host, at.port, false})};
   if (at.host.size() >= shortest_host_hidden) words.push_back(at.host);
   if (!key.empty()) words.push_back(key.reveal());
   return words;
@@ -43,7 +44,7 @@ std::vector<std::string> never_shown(const HostPort& at, const Secret& key) {
 
 std::shared_ptr<const Target> make_target(const std::string& pool_name, const PoolOptions& pool,
                                           const BackendOptions& backend, const HostPort& at,
-                                          const policies::BackendPlan& plan) {
+                                          const policies::BackendPlan& plan, const backends::TlsContext& trust) {
   auto target = std::make_shared<Target>();
   target->id = plan.id;
   target->endpoint = plan.endpoint;
@@ -51,6 +52,10 @@ std::shared_ptr<const Target> make_target(const std::string& pool_name, const Po
   target->name = pool_name + "/" + backend.name;
   target->host = at.host;
   target->port = at.port;
+  if (at.tls) {
+    const std::string& name = pool.tls.server_name.empty() ? at.host : pool.tls.server_name;
+    target->tls = std::make_shared<const backends::TlsPeer>(trust, name);
+  }
   target->addresses = std::make_shared<backends::Addresses>();
   if (const auto numeric = backends::Endpoint::numeric(at.host, at.port)) target->addresses->put({*numeric});
   target->authority = authority(at);
@@ -69,7 +74,7 @@ void add_endpoint(Catalog& catalog, policies::EndpointId id, const PoolOptions& 
   const auto& known = catalog.plan.endpoints;
   if (std::any_of(known.begin(), known.end(), [id](const auto& e) { return e.id == id; })) return;
   catalog.plan.endpoints.push_back({id, slots, health_of(pool)});
-  catalog.probes.push_back({id, target.host, target.port, target.authority, target.name, pool.probe});
+  catalog.probes.push_back({id, target.host, target.port, target.authority, target.name, target.tls, pool.probe});
 }
 
 void add_pool(Catalog& catalog, const std::string& name, const PoolOptions& pool, IdBook& ids) {
@@ -77,6 +82,7 @@ void add_pool(Catalog& catalog, const std::string& name, const PoolOptions& pool
   plan.id = ids.pool(name);
   plan.balance = pool.balance;
   plan.queue = pool.queue;
+  backends::TlsContext trust;  // of all its https backends
   for (const BackendOptions& backend : pool.backends) {
     const auto at = parse_backend_url(backend.url);
     if (!at) throw std::invalid_argument("pool " + name + ": backend url is " + backend.url + ", " + at.problem);
@@ -85,7 +91,8 @@ void add_pool(Catalog& catalog, const std::string& name, const PoolOptions& pool
     entry.endpoint = ids.endpoint(where);
     entry.id = ids.backend(name + "/" + backend.name, where);
     entry.weight = backend.weight;
-    auto target = make_target(name, pool, backend, *at, entry);
+    if (at->tls && !trust) trust = load_trust(pool.tls);
+    auto target = make_target(name, pool, backend, *at, entry, trust);
     add_endpoint(catalog, entry.endpoint, pool, *target, backend.slots);
     if (catalog.targets.size() <= index(entry.id)) catalog.targets.resize(index(entry.id) + 1);
     catalog.targets[index(entry.id)] = std::move(target);
@@ -172,6 +179,7 @@ std::shared_ptr<const Catalog> make_catalog(Options options, IdBook& ids, std::u
   catalog->targets.resize(ids.backends());
   for (const auto& [name, route] : options.routes) add_route(*catalog, name, route, ids);
   for (const KeyOptions& key : options.keys) catalog->keys.push_back(make_key(key, ids));
+  catalog->certificate = load_certificate(options.listen.tls);
   catalog->options = std::move(options);
   return catalog;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/io/addresses.hpp"
+#include "backends/io/tls_context.hpp"
 #include "config/options.hpp"
 #include "policies/plan.hpp"
 
@@ -23,8 +24,9 @@ struct Target {
   std::string pool, name;  // name: "pool/backend", the value of x-headgate-backend
   std::string host;
   std::uint16_t port = 0;
+  std::shared_ptr<const backends::TlsPeer> tls;  // null: plain HTTP
   std::shared_ptr<backends::Addresses> addresses;  // of a numeric host known from the start, of a name when looked up
-  std::string authority;      // Host header: host, or host:port when the port is not 80
+  std::string authority;      // Host header: host, or host:port when the port is not the scheme's
   std::string model;          // empty: leave the caller's
   std::string authorization;  // "Bearer ..." or empty
   bool forward_client_auth = false;
@@ -38,6 +40,7 @@ struct ProbeTarget {
   std::string host;
   std::uint16_t port = 0;
   std::string authority, name;  // name: of the first backend at this endpoint
+  std::shared_ptr<const backends::TlsPeer> tls;
   ProbeOptions probe;
 };
 
@@ -69,6 +72,7 @@ struct Catalog {
   std::vector<std::shared_ptr<const Target>> targets;  // by BackendId, as long as any id given out; null where
                                                        // this version has none
   std::vector<ProbeTarget> probes;
+  std::shared_ptr<const backends::TlsCertificate> certificate;  // shown to callers; null: plain HTTP
 };
 
 // Ids stay with names for the life of the process. At most 65,536 of each kind; a reload over that is refused.

@@ -10,6 +10,18 @@
 namespace headgate::config {
 
 template <>
+struct Describe<ListenTlsOptions> {
+  static constexpr auto fields() {
+    using T = ListenTlsOptions;
+    return std::tuple{
+        absent_means("none: plain HTTP", field("certificate", &T::certificate,
+                                               "PEM file with the certificate and its chain. Read again at each reload.", forms::file)),
+        absent_means("none: plain HTTP", field("key", &T::key, "PEM file with its key, without a passphrase.", forms::file)),
+    };
+  }
+};
+
+template <>
 struct Describe<ListenOptions> {
   static constexpr auto fields() {
     using L = ListenOptions;
@@ -19,6 +31,7 @@ struct Describe<ListenOptions> {
         field("allow_anonymous", &L::allow_anonymous, "Serve callers that bring no key."),
         field("insecure", &L::insecure, "Allow allow_anonymous on an address that is not loopback."),
         field("connections_max", &L::connections_max, "Callers connected at once.", Range<std::uint32_t>{1, 1'000'000}),
+        field("tls", &L::tls, "TLS towards callers."),
     };
   }
 };

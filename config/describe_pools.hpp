@@ -51,6 +51,19 @@ struct Describe<BackendOptions> {
 };
 
 template <>
+struct Describe<PoolTlsOptions> {
+  static constexpr auto fields() {
+    using T = PoolTlsOptions;
+    return std::tuple{
+        absent_means("whom the system trusts",
+                     field("ca", &T::ca, "PEM file with the authorities, or the certificates, to trust. Read again at each reload.", forms::file)),
+        absent_means("the host of the url", field("server_name", &T::server_name, "The name their certificates must be for.", forms::server_name)),
+        field("verify", &T::verify, "false: any certificate will do, also that of somebody in between."),
+    };
+  }
+};
+
+template <>
 struct Describe<PoolOptions> {
   static constexpr auto fields() {
     using P = PoolOptions;
@@ -62,6 +75,7 @@ struct Describe<PoolOptions> {
         field("forward_client_auth", &P::forward_client_auth, "Send the caller's own credentials on instead."),
         field("reports_usage", &P::reports_usage, "Its backends accept stream_options.include_usage."),
         field("balance", &P::balance, "How a backend is chosen."),
+        field("tls", &P::tls, "TLS towards backends whose url is https."),
         required(field("backends", &P::backends, "Servers that answer alike, at one price and quality.",
                        List<Any>{1, 1000, {}})),
         field("queue", &P::queue, "Requests that wait for a free slot."),

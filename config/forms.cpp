@@ -49,6 +49,15 @@ std::string path_problem(std::string_view text) {
   return good ? "" : "must be a path such as \"/health\": it begins with / and has no spaces";
 }
 
+std::string file_problem(std::string_view text) {
+  return all(text, 4096, [](char c) { return !is_control(c); }) ? "" : "must be a file name";
+}
+
+std::string server_name_problem(std::string_view text) {
+  const bool good = all(text, 253, [](char c) { return is_alphanumeric(c) || c == '.' || c == ':' || c == '_' || c == '-'; });
+  return good ? "" : "must be a host name or an address, such as \"models.internal\"";
+}
+
 // As a browser writes it: nothing behind host and port, no upper case.
 std::string origin_problem(std::string_view text) {
   const std::string_view rest = text.substr(std::min(text.size(), text.find("://")));

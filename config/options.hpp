@@ -33,12 +33,18 @@ struct Bytes {
   friend auto operator<=>(const Bytes&, const Bytes&) = default;
 };
 
+struct ListenTlsOptions {  // both or neither
+  std::string certificate;  // PEM file: the certificate, then its chain
+  std::string key;          // PEM file, without a passphrase
+};
+
 struct ListenOptions {
   std::string data = "127.0.0.1:8080";  // address:port, [v6]:port
   std::string admin = "127.0.0.1:9090";
   bool allow_anonymous = false;  // serve callers without a key
   bool insecure = false;         // allow_anonymous on an address that is not loopback
   std::uint32_t connections_max = 10000;
+  ListenTlsOptions tls;
 };
 
 struct AdminOptions {
@@ -91,9 +97,15 @@ struct PriceOptions {  // USD per million tokens
   double input = 0, cached = 0, output = 0;
 };
 
+struct PoolTlsOptions {  // for backends whose url is https
+  std::string ca;           // PEM file with whom to trust; empty: whom the system trusts
+  std::string server_name;  // that their certificates must be for; empty: the host of the url
+  bool verify = true;
+};
+
 struct BackendOptions {
   std::string name;
-  std::string url;  // http://host:port, no path
+  std::string url;  // http://host:port or https://host:port, no path
   std::uint32_t weight = 1;
   std::uint32_t slots = 16;  // requests in flight at once; the same url elsewhere shares them
 };
@@ -105,6 +117,7 @@ struct PoolOptions {
   bool reports_usage = true;  // backends accept stream_options.include_usage
   policies::Balance balance = policies::Balance::p2c;
   std::vector<BackendOptions> backends;
+  PoolTlsOptions tls;
   policies::QueueOptions queue;
   policies::HealthOptions health;  // its probe_* members are set from `probe`
   ProbeOptions probe;

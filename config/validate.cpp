@@ -10,6 +10,7 @@
 #include "config/catalog.hpp"
 #include "config/describe_pools.hpp"
 #include "config/nearest.hpp"
+#include "config/tls.hpp"
 #include "config/units.hpp"
 
 namespace headgate::config {
@@ -55,6 +56,15 @@ class Validator {
     }
   }
 
+  void listen_tls(const ListenTlsOptions& tls, const Place& at) {
+    if (at.faulty() || at.member("certificate").faulty() || at.member("key").faulty()) return;
+    try {
+      load_certificate(tls);
+    } catch (const TlsFileProblem& wrong) {
+      add(at.member(wrong.field), wrong.what());
+    }
+  }
+
   void limits(const LimitOptions& limits, const Place& at) {
     const Place bodies = at.member("bodies"), body = at.member("body");
     if (!limits.bodies || bodies.faulty() || body.faulty() || *limits.bodies >= limits.body) return;
@@ -79,6 +89,7 @@ class Validator {
   void pool(const PoolOptions& pool, const Place& at) {
     std::map<std::string, Place> names, urls;
     const Place backends = at.member("backends");
+    pool_tls(pool.tls, at.member("tls"));
     for (std::size_t i = 0; i < pool.backends.size(); ++i) {
       const Place place = backends.item(i);
       if (place.faulty()) continue;
@@ -139,6 +150,15 @@ class Validator {
     if (!at || is_loopback(at->host) || !options.admin.token.empty() || token.faulty()) return;
     add(admin, "is " + in_quotes(options.listen.admin) +
                    ", which others can reach: must be a loopback address, or $.admin.token be set");
+  }
+
+  void pool_tls(const PoolTlsOptions& tls, const Place& at) {
+    if (!at.written() || at.faulty() || at.member("ca").faulty()) return;
+    try {
+      load_trust(tls);
+    } catch (const TlsFileProblem& wrong) {
+      add(at.member(wrong.field), wrong.what());
+    }
   }
 
   // An empty name was left out, and gets one that no other has.
@@ -217,6 +237,7 @@ class Validator {
 void validate(const Options& options, const Place& root, Problems& problems) {
   Validator validator(problems);
   validator.listeners(options, root);
+  if (const Place listen = root.member("listen"); !listen.faulty()) validator.listen_tls(options.listen.tls, listen.member("tls"));
   validator.limits(options.limits, root.member("limits"));
   const Place pools = root.member("pools"), routes = root.member("routes");
   validator.keys(options, root.member("keys"), routes);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/io/tls_session.hpp"
 #include "backends/wire/sse_scan.hpp"
 #include "gateway/heads.hpp"
 
@@ -131,6 +132,7 @@ backends::Task<bool> Attempt::run() {
 
 backends::Task<End> Attempt::connect(bool idle_too) {
   if (idle_too) link = x.shard.upstream.take(static_cast<std::uint32_t>(start.endpoint));
+  if (link && link->tls_server() != target->tls.get()) link.reset();  // of an earlier configuration
   reused_ = link != nullptr;
   if (reused_) {
     link->owner(&x.waker);
@@ -140,27 +142,35 @@ backends::Task<End> Attempt::connect(bool idle_too) {
   }
   const Time until = std::min(start.connect_by, start.end_by);
   const auto addresses = target->addresses->get();
-  for (const backends::Endpoint& address : *addresses) {
-    link = backends::Link::dial(x.shard.loop, x.shard.buffers, address);
+  const std::size_t count = addresses->size(), first = x.shard.next_address++;
+  for (std::size_t i = 0; i < count; ++i) {
+    // Each has an equal part of the time that is left: one that swallows attempts leaves some for the others.
+    const Time now = x.shard.now();
+    const Time give_up = until == never ? never : now + (until - now) / static_cast<std::int64_t>(count - i);
+    link = backends::Link::dial(x.shard.loop, x.shard.buffers, (*addresses)[(first + i) % count], target->tls, &x.shard.tickets);
     link->owner(&x.waker);
-    while (link->connecting()) {
-      auto why = interrupted();
-      if (!why && x.shard.now() >= until) why = End::connect;
-      if (why) {
-        link.reset();
-        co_return *why;
-      }
-      co_await x.pause(until);
-    }
+    while (link->connecting() && !interrupted() && x.shard.now() < give_up) co_await x.pause(give_up);
     if (link->connected()) {
       x.shard.counters.upstream_connections.add();
       co_return End::ok;
     }
+    const auto why = interrupted();
     const bool ours = link->for_want_of_resources();
+    note_handshake();
     link.reset();
+    if (why) co_return *why;
     if (ours) co_return End::no_socket;
   }
   co_return End::connect;
+}
+
+// How a handshake failed, if one did: a word for the metric, the whole story for the log.
+void Attempt::note_handshake() {
+  const bool unfinished = link->connecting() && link->reached();
+  if (!unfinished && link->tls_failure() == backends::TlsFailure::none) return;
+  const auto why = unfinished ? backends::TlsFailure::timeout : link->tls_failure();
+  x.shard.counters.upstream_tls_failures[static_cast<std::size_t>(why)].add();
+  x.shard.warn_of_handshake(target->name, unfinished ? "no answer in time" : link->tls_failure_text());
 }
 
 backends::Task<End> Attempt::write_request() {

@@ -48,6 +48,7 @@ class Attempt {
 
  private:
   backends::Task<policies::End> connect(bool idle_too);
+  void note_handshake();
   backends::Task<policies::End> write_request();
   backends::Task<policies::End> read_head();
   backends::Task<bool> keep_answer();

@@ -1,13 +1,37 @@
 #include "gateway/connection.hpp"
 
+#include "backends/io/tls_session.hpp"
 #include "gateway/exchange.hpp"
 #include "gateway/intake.hpp"
 #include "gateway/pipeline.hpp"
 
 namespace headgate::gateway {
 
+namespace {
+
+// Of a TLS listener; in plain it is over at once. False: there is nobody to serve.
+backends::Task<bool> shake_hands(Exchange& x) {
+  backends::Link& caller = *x.caller;
+  const Time until = after(x.shard.now(), x.shard.catalog()->options.limits.head_time);
+  while (caller.connecting() && !x.stopping && x.shard.now() < until) co_await x.pause(until);
+  if (caller.connected() && caller.tls_failure() == backends::TlsFailure::none) co_return true;
+  const backends::TlsFailure why = caller.connecting() ? backends::TlsFailure::timeout : caller.tls_failure();
+  x.shard.counters.tls_failures[static_cast<std::size_t>(why)].add();
+  if (why == backends::TlsFailure::plain_http) {
+    const RefusalAnswer no{.refusal = Refusal::tls_required};
+    co_await reject(x, no);
+  }
+  co_return false;
+}
+
+}  // namespace
+
 backends::Task<> serve_connection(Shard& shard, backends::LinkPtr link) {
   Exchange x(shard, std::move(link));
+  if (x.caller->connecting()) {
+    const bool greeted = co_await shake_hands(x);
+    if (!greeted) co_return;
+  }
   for (;;) {
     const bool arrived = co_await read_head(x);
     if (!arrived) break;

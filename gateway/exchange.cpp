@@ -18,7 +18,7 @@ backends::Task<bool> Exchange::send(std::span<backends::Piece> pieces) {
     request.bytes_out += n;
     if (caller->write_failed()) co_return false;
     pieces = without_front(pieces, n);
-    if (pieces.empty()) co_return true;
+    if (pieces.empty() && !caller->unsent()) co_return true;
     if (abandoned()) co_return false;
     const Time give_up = after(shard.now(), stall);
     caller->await_writable();

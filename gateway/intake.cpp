@@ -19,23 +19,6 @@ constexpr Nanos rate_grace = std::chrono::seconds(20);
 
 const config::LimitOptions& limits(const Exchange& x) { return x.shard.catalog()->options.limits; }
 
-// Answers a connection that is not, or not yet, a request, and closes it.
-backends::Task<> reject(Exchange& x, RefusalAnswer no) {
-  x.head.fields = {};
-  choose_request_id(x);
-  no.request_id = x.request_id;
-  no.close = true;
-  x.out.clear();
-  append_refusal(x.out, no);
-  x.shard.counters.refused(no.refusal);
-  x.shard.counters.without_route().requests[static_cast<std::size_t>(Ending::rejected)].add();
-  std::array<backends::Piece, 1> pieces{boost::asio::buffer(x.out)};
-  co_await x.send(pieces);
-  x.head.framing = wire::Framing::until_close;  // whatever follows is read off and dropped
-  x.body.start(wire::Framing::until_close, 0, 0);
-  co_await leave_body(x);
-}
-
 RefusalAnswer wire_error(wire::HeadError error) {
   const bool version = error == wire::HeadError::version;
   return {.refusal = version ? Refusal::version_not_supported : Refusal::bad_request, .detail = wire::describe(error)};
@@ -69,6 +52,22 @@ void make_room(Exchange& x, std::size_t wanted) {
 }
 
 }  // namespace
+
+backends::Task<> reject(Exchange& x, RefusalAnswer no) {
+  x.head.fields = {};
+  choose_request_id(x);
+  no.request_id = x.request_id;
+  no.close = true;
+  x.out.clear();
+  append_refusal(x.out, no);
+  x.shard.counters.refused(no.refusal);
+  x.shard.counters.without_route().requests[static_cast<std::size_t>(Ending::rejected)].add();
+  std::array<backends::Piece, 1> pieces{boost::asio::buffer(x.out)};
+  co_await x.send(pieces);
+  x.head.framing = wire::Framing::until_close;  // whatever follows is read off and dropped
+  x.body.start(wire::Framing::until_close, 0, 0);
+  co_await leave_body(x);
+}
 
 backends::Task<bool> read_head(Exchange& x) {
   backends::Buffer& in = x.caller->in();

@@ -12,6 +12,9 @@ namespace headgate::gateway {
 // Waits for the next request's head. False: the connection is over (a wire error has been answered).
 backends::Task<bool> read_head(Exchange& x);
 
+// Answers a connection that is not, or not yet, a request, and closes it.
+backends::Task<> reject(Exchange& x, RefusalAnswer no);
+
 // Path, method, key, headers: before a byte of the body is waited for.
 std::optional<RefusalAnswer> check_head(Exchange& x);
 

@@ -1,10 +1,9 @@
 #include "gateway/metric_list.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <numeric>
 
-#include "gateway/json_text.hpp"
+#include "gateway/metric_page.hpp"
 
 namespace headgate::gateway {
 namespace {
@@ -28,6 +27,7 @@ enum class Metric : std::uint8_t {
   caller_connections,
   connections_refused,
   accept_pauses,
+  tls_failures,
   upstream_connections,
   tokens,
   usage_estimated,
@@ -40,6 +40,7 @@ enum class Metric : std::uint8_t {
   request_time,
   lock_held,
   body_bytes_held,
+  certificate_expiry,
   access_log_dropped,
   reloads,
   config_version,
@@ -76,7 +77,9 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
     {"headgate_caller_connections", Kind::gauge, "Open connections from callers.", ""},
     {"headgate_connections_refused_total", Kind::counter,
      "Connections closed unread because listen.connections_max were open.", ""},
-    {"headgate_accept_pauses_total", Kind::counter, "Times that accepting paused because descriptors or memory had run out.", ""},
+    {"headgate_accept_pauses_total", Kind::counter,
+     "Times that accepting paused because descriptors or memory had run out.", ""},
+    {"headgate_tls_handshake_failures_total", Kind::counter, "TLS handshakes that failed.", "peer,reason"},
     {"headgate_upstream_connections", Kind::gauge, "Connections to backends that attempts are using.", ""},
     {"headgate_tokens_total", Kind::counter, "Tokens of ended requests. Cached ones are counted under input as well.",
      "route,direction"},
@@ -91,6 +94,8 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
     {"headgate_dispatch_lock_held_seconds", Kind::histogram, "Time the Dispatcher's lock was held, one section in 16.",
      ""},
     {"headgate_body_bytes_held", Kind::gauge, "Memory held by request bodies.", ""},
+    {"headgate_certificate_expiry_timestamp_seconds", Kind::gauge,
+     "Unix time at which the certificate shown to callers expires; 0: no TLS.", ""},
     {"headgate_access_log_dropped_total", Kind::counter, "Access log lines dropped because the writer was behind.", ""},
     {"headgate_reloads_total", Kind::counter, "Reloads of the configuration, by result.", "result"},
     {"headgate_config_version", Kind::gauge, "Version of the configuration in use; 1 at start.", ""},
@@ -110,94 +115,11 @@ std::string_view type_of(Kind kind) {
   }
 }
 
-void append_label_value(std::string& out, std::string_view value) {
-  for (const char c : value) {
-    switch (c) {
-      case '\\':
-        out += "\\\\";
-        break;
-      case '"':
-        out += "\\\"";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      default:
-        out += c;
-        break;
-    }
-  }
-}
-
-// A name and its label value; the name comes from `families`.
-struct Label {
-  std::string_view name, value;
-};
-
-class Page {
- public:
-  std::string text;
-
+struct Page : MetricPage {
   void family(Metric metric) {
     const Family& about = families[static_cast<std::size_t>(metric)];
-    name_ = about.name;
-    ((((text += "# HELP ") += name_) += ' ') += about.help) += '\n';
-    ((((text += "# TYPE ") += name_) += ' ') += type_of(about.kind)) += '\n';
+    MetricPage::family(about.name, about.help, type_of(about.kind));
   }
-
-  void sample(std::uint64_t value, std::initializer_list<Label> labels = {}) {
-    start("", labels);
-    append_number(text, value);
-    text += '\n';
-  }
-  void sample_double(double value, std::initializer_list<Label> labels = {}) {
-    start("", labels);
-    append_double(text, value);
-    text += '\n';
-  }
-
-  // Counts between bounds become cumulative ones; `scale` of the bounds and the sum makes seconds.
-  template <class Buckets, class Bounds>
-  void histogram(const Buckets& buckets, const Bounds& bounds, double scale, std::uint64_t sum,
-                 std::initializer_list<Label> labels) {
-    std::uint64_t so_far = 0;
-    for (std::size_t i = 0; i < buckets.size(); ++i) {
-      so_far += buckets[i].get();
-      char bound[32] = "+Inf";
-      std::size_t length = 4;
-      if (i < bounds.size()) {
-        const double seconds = static_cast<double>(bounds[i]) / scale;
-        const auto end = std::to_chars(bound, bound + sizeof bound, seconds, std::chars_format::fixed).ptr;
-        length = static_cast<std::size_t>(end - bound);
-      }
-      start("_bucket", labels, {"le", {bound, length}});
-      append_number(text, so_far);
-      text += '\n';
-    }
-    start("_sum", labels);
-    append_double(text, static_cast<double>(sum) / scale);
-    text += '\n';
-    start("_count", labels);
-    append_number(text, so_far);
-    text += '\n';
-  }
-
- private:
-  void start(std::string_view suffix, std::initializer_list<Label> labels, Label last = {}) {
-    (text += name_) += suffix;
-    char before = '{';
-    const auto add = [&](const Label& label) {
-      ((text += before) += label.name) += "=\"";
-      append_label_value(text, label.value);
-      text += '"';
-      before = ',';
-    };
-    for (const Label& label : labels) add(label);
-    if (!last.name.empty()) add(last);
-    text += before == '{' ? " " : "} ";
-  }
-
-  std::string_view name_;
 };
 
 // Places of `routes` that are shown: those with a name, "other" and "" (no route) once something was counted there.
@@ -239,6 +161,12 @@ void each_pool(Page& page, const MetricsView& view, Metric metric, Value value) 
 void one(Page& page, Metric metric, std::uint64_t value) {
   page.family(metric);
   page.sample(value);
+}
+
+void each_tls_failure(Page& page, std::string_view peer, std::span<const Count, backends::tls_failures> counts) {
+  for (std::size_t i = 1; i < counts.size(); ++i) {
+    page.sample(counts[i].get(), {{"peer", peer}, {"reason", backends::name_of(static_cast<backends::TlsFailure>(i))}});
+  }
 }
 
 void route_histogram(Page& page, const TimeHistogram& times, std::string_view route) {
@@ -293,6 +221,9 @@ void render_traffic(Page& page, const MetricsView& view) {
   one(page, Metric::caller_connections, counters.caller_connections.get());
   one(page, Metric::connections_refused, counters.connections_refused.get());
   one(page, Metric::accept_pauses, counters.accept_pauses.get());
+  page.family(Metric::tls_failures);
+  each_tls_failure(page, "caller", counters.tls_failures);
+  each_tls_failure(page, "backend", counters.upstream_tls_failures);
   one(page, Metric::upstream_connections, counters.upstream_connections.get());
   page.family(Metric::tokens);
   each_route(view, [&](std::string_view route, const RouteCounters& of) {
@@ -318,6 +249,7 @@ void render_process(Page& page, const MetricsView& view) {
   page.family(Metric::lock_held);
   page.histogram(view.lock_held.buckets, HoldTimes::bounds_ns, 1e9, view.lock_held.sum_ns.get(), {});
   one(page, Metric::body_bytes_held, view.body_bytes_held);
+  one(page, Metric::certificate_expiry, view.certificate_expires_unix_s);
   one(page, Metric::access_log_dropped, view.access_log_dropped);
   page.family(Metric::reloads);
   page.sample(view.reloads_ok, {{"result", "ok"}});
@@ -362,6 +294,10 @@ void ShardCounters::add(const ShardCounters& other) {
   caller_connections.add(other.caller_connections.get());
   connections_refused.add(other.connections_refused.get());
   accept_pauses.add(other.accept_pauses.get());
+  for (std::size_t i = 0; i < backends::tls_failures; ++i) {
+    tls_failures[i].add(other.tls_failures[i].get());
+    upstream_tls_failures[i].add(other.upstream_tls_failures[i].get());
+  }
   upstream_connections.add(other.upstream_connections.get());
   stream_events.add(other.stream_events.get());
   sse_parse_errors.add(other.sse_parse_errors.get());

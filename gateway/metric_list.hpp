@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "backends/io/tls_failure.hpp"
 #include "gateway/count.hpp"
 #include "gateway/ending.hpp"
 #include "gateway/hold_times.hpp"
@@ -60,6 +61,7 @@ struct ShardCounters {
   Count requests_in_progress;                      // gauge: head complete, last byte not yet sent
   Count caller_connections, upstream_connections;  // gauges
   Count connections_refused, accept_pauses;
+  std::array<Count, backends::tls_failures> tls_failures, upstream_tls_failures;  // by TlsFailure
   Count stream_events, sse_parse_errors, cancelled_by_caller, streams_cut, usage_estimated;
 };
 
@@ -72,6 +74,7 @@ struct MetricsView {
   std::uint64_t reloads_ok = 0, reloads_failed = 0;
   std::uint64_t access_log_dropped = 0;  // lines
   std::uint64_t body_bytes_held = 0;
+  std::uint64_t certificate_expires_unix_s = 0;  // 0: no TLS towards callers
   bool draining = false;
   double process_start_time_s = 0;  // Unix time
   std::string_view build_version;

@@ -59,6 +59,7 @@ constexpr std::array<RefusalRow, refusals> table{{
     {R::upstream_status, 502, upstream, "upstream_status", S::unsaid, false, E::failed,
      "The backend answered with an error status"},
     {R::stream_cut, 502, upstream, "stream_cut", S::unsaid, false, E::cut, "The stream ended before its end: %d"},
+    {R::tls_required, 400, invalid, "tls_required", S::no, true, E::rejected, "This port speaks TLS: use https://"},
     {R::bad_request, 400, invalid, "bad_request", S::no, true, E::rejected, "Not a valid HTTP request: %d"},
     {R::version_not_supported, 505, invalid, "version_not_supported", S::no, true, E::rejected,
      "Only HTTP/1.1 and HTTP/1.0 are spoken here"},

@@ -43,6 +43,7 @@ enum class Refusal : std::uint8_t {  // detail, param, value and limit: what the
   upstream_auth,
   upstream_status,  // an error status whose body is not JSON, or names the backend; status: as received
   stream_cut,       // only for append_error_event; detail: why
+  tls_required,     // plain HTTP where TLS is spoken
   bad_request,      // the wire rules; detail: what is wrong
   version_not_supported,
   head_timeout,  // value, limit: ms

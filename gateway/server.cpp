@@ -37,7 +37,24 @@ std::vector<std::string> ignored_until_restart(const config::Options& now, std::
   return ignored;
 }
 
+constexpr std::int64_t expiry_warning_days = 14;
+
 double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+std::uint64_t expiry_unix_s(const config::Catalog& catalog) {
+  return catalog.certificate ? static_cast<std::uint64_t>(std::max<std::int64_t>(catalog.certificate->expires_unix_s(), 1)) : 0;
+}
+
+void warn_of_expiry(const config::Catalog& catalog) {
+  if (!catalog.certificate) return;
+  const double days = (static_cast<double>(catalog.certificate->expires_unix_s()) - unix_now()) / 86400;
+  const std::string& file = catalog.options.listen.tls.certificate;
+  if (days < 0) {
+    spdlog::error("{}: the certificate has expired: callers will refuse it", file);
+  } else if (days < expiry_warning_days) {
+    spdlog::warn("{}: the certificate expires in {:.1f} days", file, days);
+  }
+}
 
 }  // namespace
 
@@ -64,6 +81,7 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
   for (const auto& shard : shards_) ports.push_back(shard.get());
   host_.connect(std::move(ports), [this](Time at) { asio::post(io_, [this, at] { tick_.set(std::min(at, tick_.at())); }); });
   listen_data();
+  warn_of_expiry(*catalog);
   AdminHooks hooks{.metrics = [this] { return metrics(); },
                    .state = [this] { return state(); },
                    .reload = [this] { return reload(); },
@@ -99,7 +117,7 @@ void Server::listen_data() {
   } catch (const std::system_error& failed) {
     throw std::system_error(failed.code(), "cannot listen on " + text);
   }
-  spdlog::info("serving on {}:{}", at.host, port);
+  spdlog::info("serving {} on {}:{}", catalog()->certificate ? "https" : "http", at.host, port);
 }
 
 int Server::run() {
@@ -191,8 +209,8 @@ ReloadReport Server::reload() {
   if (loaded.options) {
     try {
       next = config::make_catalog(std::move(*loaded.options), ids_, catalog()->version + 1);
-    } catch (const std::length_error& full) {
-      report.problems.emplace_back(full.what());
+    } catch (const std::exception& wrong) {  // ids have run out, or a file changed since it was checked
+      report.problems.emplace_back(wrong.what());
     }
   }
   report.version = catalog()->version;
@@ -219,6 +237,7 @@ ReloadReport Server::reload() {
   resolver_.set_targets(*next);
   spdlog::set_level(spdlog::level::from_str(now.log.level));
   catalog_ = next;
+  warn_of_expiry(*next);
   ++reloads_ok_;
   report.ok = true;
   report.version = next->version;
@@ -268,6 +287,7 @@ std::string Server::metrics() {
                          .reloads_failed = reloads_failed_,
                          .access_log_dropped = access_log_.dropped(),
                          .body_bytes_held = bodies_.held(),
+                         .certificate_expires_unix_s = expiry_unix_s(*catalog()),
                          .draining = draining_,
                          .process_start_time_s = started_unix_s_,
                          .build_version = options_.version});

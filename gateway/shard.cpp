@@ -50,7 +50,7 @@ void Shard::accepted(int fd) {
   }
   ++connections_;
   counters.caller_connections.add();
-  backends::spawn(serve_connection(*this, backends::Link::adopt(loop, buffers, fd)), [this] {
+  backends::spawn(serve_connection(*this, backends::Link::adopt(loop, buffers, fd, catalog_->certificate)), [this] {
     --connections_;
     shared.connections.fetch_sub(1, std::memory_order_relaxed);
     counters.caller_connections.sub();
@@ -59,12 +59,23 @@ void Shard::accepted(int fd) {
   });
 }
 
-// Counted each time, said once in a while.
+// What is counted each time is said once in a while.
+bool Shard::said_lately(Time& at) {
+  const Time time = now();
+  if (at != Time() && time < after(at, said_again_after)) return true;
+  at = time;
+  return false;
+}
+
 void Shard::accepting_paused(int error) {
   counters.accept_pauses.add();
-  if (paused_said_at_ != Time() && now() < after(paused_said_at_, said_again_after)) return;
-  paused_said_at_ = now();
+  if (said_lately(paused_said_at_)) return;
   spdlog::warn("accepting pauses, new callers wait: {}", std::system_category().message(error));
+}
+
+void Shard::warn_of_handshake(std::string_view backend, std::string_view why) {
+  if (said_lately(handshake_said_at_)) return;
+  spdlog::warn("{}: TLS: {}", backend, why);
 }
 
 std::uint32_t Shard::enroll(Exchange& exchange) {

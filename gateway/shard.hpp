@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/io/listener.hpp"
+#include "backends/io/tls_context.hpp"
 #include "backends/io/wheel.hpp"
 #include "backends/upstream_pool.hpp"
 #include "backends/wire/json_skim.hpp"
@@ -52,6 +53,7 @@ class Shard final : public OrderPort {
   std::uint32_t enroll(Exchange& exchange);
   void leave(std::uint32_t slot);
   const std::shared_ptr<const config::Catalog>& catalog() const { return catalog_; }
+  void warn_of_handshake(std::string_view backend, std::string_view why);  // now and then
   std::uint64_t next_id_bits() { return draw(id_seed_, number, ++ids_made_); }
   // Advice where nobody knows when what is missing is given back: 1 to 1.5 s, so that those who are sent away do not come
   // back together.
@@ -63,6 +65,8 @@ class Shard final : public OrderPort {
   backends::Loop loop;
   backends::LoopWheel wheel{loop};
   backends::BufferPool buffers;
+  backends::TlsTickets tickets;  // of https backends
+  std::size_t next_address = 0;  // of a backend with several: where the next dial begins
   backends::UpstreamPool upstream;
   ShardCounters counters;
   KeyRing keys;
@@ -73,6 +77,7 @@ class Shard final : public OrderPort {
  private:
   void accepted(int fd);
   void accepting_paused(int error);
+  bool said_lately(Time& at);
   void deliver(Delivery delivery);
   void flush_lines();
   void close_if_empty();
@@ -84,7 +89,7 @@ class Shard final : public OrderPort {
   std::uint32_t connections_ = 0;
   backends::Alarm flusher_;
   bool stopping_ = false;
-  Time paused_said_at_{};
+  Time paused_said_at_{}, handshake_said_at_{};
   std::uint64_t id_seed_, ids_made_ = 0;  // request ids: unlike those of other shards and earlier processes
 };
 

@@ -61,7 +61,7 @@ void append_backends(std::string& out, const StateView& view) {
     if (endpoint == nullptr) continue;
     open(target->name);
     text(out, ",\"pool\":", target->pool);
-    text(out, ",\"endpoint\":", config::host_port({target->host, target->port}));
+    text(out, ",\"endpoint\":", config::host_port({target->host, target->port, target->tls != nullptr}));
     append_figures(out, *endpoint, view.now);
     out += ",\"removed\":false}";
   }

@@ -1,2 +1,3 @@
 // Asio, compiled once for all.
 #include <boost/asio/impl/src.hpp>
+#include <boost/asio/ssl/impl/src.hpp>

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "backends/io/shortage.hpp"
+#include "backends/io/tls_session.hpp"
 
 namespace headgate::backends {
 
@@ -27,14 +28,19 @@ void set_no_delay(int fd) {
 
 }  // namespace
 
-LinkPtr Link::adopt(Loop& loop, BufferPool& pool, int fd) {
+Link::Link(Loop& loop, BufferPool& pool, int fd) : loop_(loop), in_(pool), fd_(fd) {}
+
+LinkPtr Link::adopt(Loop& loop, BufferPool& pool, int fd, const std::shared_ptr<const TlsCertificate>& own) {
   LinkPtr link(new Link(loop, pool, fd));
   set_no_delay(fd);
+  if (own != nullptr) link->tls_ = std::make_unique<TlsSession>(fd, own);
+  link->connecting_ = own != nullptr;
   if (!loop.watch(fd, *link)) link->close();
   return link;
 }
 
-LinkPtr Link::dial(Loop& loop, BufferPool& pool, const Endpoint& to) {
+LinkPtr Link::dial(Loop& loop, BufferPool& pool, const Endpoint& to, const std::shared_ptr<const TlsPeer>& server,
+                   TlsTickets* tickets) {
   int fd = ::socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd >= descriptors_for_backends()) {
     ::close(std::exchange(fd, -1));
@@ -43,7 +49,9 @@ LinkPtr Link::dial(Loop& loop, BufferPool& pool, const Endpoint& to) {
   LinkPtr link(new Link(loop, pool, fd));
   link->readable_ = link->writable_ = false;
   link->connecting_ = true;
+  link->reached_ = false;
   if (fd >= 0) set_no_delay(fd);
+  if (fd >= 0 && server != nullptr) link->tls_ = std::make_unique<TlsSession>(fd, server, tickets);
   if (fd < 0 || (::connect(fd, to.address(), to.size()) != 0 && errno != EINPROGRESS) || !loop.watch(fd, *link)) {
     link->short_of_ = is_shortage(errno);
     link->close();
@@ -51,7 +59,10 @@ LinkPtr Link::dial(Loop& loop, BufferPool& pool, const Endpoint& to) {
   return link;
 }
 
-Link::~Link() { close(); }
+Link::~Link() {
+  if (tls_ != nullptr && connected()) tls_->say_goodbye();
+  close();
+}
 
 void Link::prefetch() const {
   __builtin_prefetch(&fd_);
@@ -61,24 +72,26 @@ void Link::prefetch() const {
 
 void Link::on_ready(std::uint32_t events) {
   bool news = false;
-  if (connecting_) {
+  if (!reached_) {
     if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) return;
     int error = 0;
     socklen_t size = sizeof error;
     ::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size);
-    connecting_ = false;
+    reached_ = error == 0;
+    connecting_ = reached_ && tls_ != nullptr;
     if (error != 0) close();
     writable_ = true;
-    news = true;
+    news = !connecting_;
   }
   if ((events & EPOLLOUT) != 0) writable_ = true;
-  if (awaiting_writable_ && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0) {
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) news = !std::exchange(peer_ended_, true) || news;
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) readable_ = true;
+  if (tls_ != nullptr && !ended_) news = tls_ready(events) || news;
+  if (awaiting_writable_ && (writable_ || (events & (EPOLLERR | EPOLLHUP)) != 0)) {
     awaiting_writable_ = false;
     news = true;
   }
-  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) news = !std::exchange(peer_ended_, true) || news;
-  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) readable_ = true;
-  if (armed_ && readable_ && !ended_) news = read() || news;
+  if (armed_ && readable_ && !ended_ && !connecting_) news = read() || news;
   if (news) wake();
 }
 
@@ -101,6 +114,7 @@ bool Link::read() {
   const std::size_t room = in_.room();
   if (room == 0) return false;
   armed_ = false;
+  if (tls_ != nullptr) return tls_read();
   const ssize_t n = ::recv(fd_, in_.tail(), room, 0);
   if (n > 0) {
     const auto count = static_cast<std::size_t>(n);
@@ -125,6 +139,7 @@ std::size_t Link::write_some(std::span<const Piece> pieces) {
     write_failed_ = true;
     return 0;
   }
+  if (tls_ != nullptr) return tls_write(pieces);
   std::array<iovec, pieces_max> parts;
   std::size_t count = 0, wanted = 0;
   for (const Piece& piece : pieces) {
@@ -170,6 +185,7 @@ void Link::reset() {
 }
 
 void Link::shut_down() {
+  if (tls_ != nullptr && connected()) tls_->say_goodbye();
   if (fd_ >= 0) ::shutdown(fd_, SHUT_WR);
 }
 

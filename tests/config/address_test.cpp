@@ -42,7 +42,10 @@ TEST(BackendUrl, ReadsHostAndPort) {
                       {"http://GPU-1.Local:9001/", {"gpu-1.local", 9001}, "gpu-1.local:9001", "gpu-1.local:9001"},
                       {"http://model_server", {"model_server", 80}, "model_server", "model_server:80"},
                       {"http://[::1]:9001", {"::1", 9001}, "[::1]:9001", "[::1]:9001"},
-                      {"http://[::1]", {"::1", 80}, "[::1]", "[::1]:80"}};
+                      {"http://[::1]", {"::1", 80}, "[::1]", "[::1]:80"},
+                      {"http://h:443", {"h", 443}, "h:443", "h:443"},
+                      {"https://H", {"h", 443, true}, "h", "https://h:443"},
+                      {"https://[::1]:80", {"::1", 80, true}, "[::1]:80", "https://[::1]:80"}};
   for (const Row& row : rows) {
     const auto parsed = parse_backend_url(row.text);
     ASSERT_TRUE(parsed) << row.text << ": " << parsed.problem;
@@ -55,7 +58,8 @@ TEST(BackendUrl, ReadsHostAndPort) {
 TEST(BackendUrl, RefusesTheRest) {
   for (const char* text : {"",
                            "127.0.0.1:9001",
-                           "https://host:443",
+                           "https://",
+                           "ftp://host:443",
                            "ftp://host",
                            "http://",
                            "http:///",

@@ -158,20 +158,22 @@ TEST(Schema, ItsDefaultsAreTheLoadersDefaults) {
   Json file = value_of(text_of({}));
   const std::string without = redacted(*load(file.dump()).options);
   std::size_t written = 0;
+  // An object without defaults stays away.
   const auto write_all = [&written](const Json& object_schema, Json& out, const auto& self) -> void {
     for (const auto& [name, field] : object_schema["properties"].items()) {
       if (field.contains("default") && !out.contains(name)) {
         out[name] = field["default"];
         ++written;
       } else if (field.value("type", "") == "object" && field.contains("properties")) {
-        self(field, out[name], self);
+        Json& member = out[name];
+        self(field, member, self);
+        if (member.is_null()) out.erase(name);
       }
     }
   };
   write_all(printed, file, write_all);
   write_all(printed["properties"]["pools"]["additionalProperties"], file["pools"]["small"], write_all);
   write_all(printed["properties"]["routes"]["additionalProperties"], file["routes"]["chat"], write_all);
-  if (file["admin"].is_null()) file.erase("admin");
   const Loaded loaded = load(file.dump());
   ASSERT_TRUE(loaded.options) << all_of(loaded) << file.dump(2);
   EXPECT_EQ(redacted(*loaded.options), without);

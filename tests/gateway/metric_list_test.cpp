@@ -67,6 +67,10 @@ struct Filled {
     counters.requests_in_progress.add(9);
     counters.requests_in_progress.sub(4);
     counters.accept_pauses.add(20);
+    for (std::size_t i = 0; i < backends::tls_failures; ++i) {
+      counters.tls_failures[i].add(40 + i);
+      counters.upstream_tls_failures[i].add(60 + i);
+    }
     counters.caller_connections.add(21);
     counters.upstream_connections.add(22);
     counters.stream_events.add(23);
@@ -80,7 +84,7 @@ struct Filled {
   }
 
   std::string render() const {
-    return render_metrics({snapshot, counters, names, lock_held, 3, 2, 1, 31, 32, true, 1'700'000'000.25, "0.1.0"});
+    return render_metrics({snapshot, counters, names, lock_held, 3, 2, 1, 31, 32, 33, true, 1'700'000'000.25, "0.1.0"});
   }
 
   config::IdBook ids;
@@ -139,7 +143,7 @@ TEST(Metrics, SumOverShards) {
   sum.add(one.counters);
   sum.add(two.counters);
   const auto samples = support::parse_metrics(
-      render_metrics({one.snapshot, sum, one.names, one.lock_held, 3, 2, 1, 31, 32, true, 0, "0.1.0"}));
+      render_metrics({one.snapshot, sum, one.names, one.lock_held, 3, 2, 1, 31, 32, 33, true, 0, "0.1.0"}));
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_total", {{"route", "big"}}), 2 * 21);
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_total", {{"route", "other"}}), 4);
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_in_progress"), 10);

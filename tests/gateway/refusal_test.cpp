@@ -58,6 +58,7 @@ const Line contract[] = {
     {Refusal::upstream_auth, 502, "upstream_error", "upstream_auth", "false", false},
     {Refusal::upstream_status, 502, "upstream_error", "upstream_status", "", false},
     {Refusal::stream_cut, 502, "upstream_error", "stream_cut", "", false},
+    {Refusal::tls_required, 400, "invalid_request_error", "tls_required", "false", true},
     {Refusal::bad_request, 400, "invalid_request_error", "bad_request", "false", true},
     {Refusal::version_not_supported, 505, "invalid_request_error", "version_not_supported", "false", true},
     {Refusal::head_timeout, 408, "timeout_error", "head_timeout", "false", true},

@@ -64,12 +64,6 @@ pid_t run(const std::vector<std::string>& command, const Started& how, const std
   return child;
 }
 
-// The admin listener wants its own address as Host.
-std::string addressed(std::string text, std::uint16_t port) {
-  const std::string_view any = "gateway.test";
-  return text.replace(text.find(any), any.size(), "127.0.0.1:" + std::to_string(port));
-}
-
 // The last lines of a log that may have thousands.
 std::string tail_of(const std::string& text, std::size_t lines) {
   std::size_t from = text.size();
@@ -77,10 +71,16 @@ std::string tail_of(const std::string& text, std::size_t lines) {
   return (from > 0 ? "...\n" : "") + text.substr(from);
 }
 
+// The admin listener wants its own address as Host.
+std::string addressed(std::string text, std::uint16_t port) {
+  const std::string_view any = "gateway.test";
+  return text.replace(text.find(any), any.size(), "127.0.0.1:" + std::to_string(port));
+}
+
 bool answers_200(std::uint16_t port, std::string_view target) {
   try {
     RawClient client(port);
-    return client.ask(request("GET", target, {}, {}), 2s).status == 200;
+    return client.ask(addressed(request("GET", target, {}, {}), port), 2s).status == 200;
   } catch (const std::system_error&) {
     return false;
   }
@@ -107,8 +107,9 @@ bool GatewayProcess::start(const Started& how) {
   command.insert(command.end(), how.options.begin(), how.options.end());
   pid_ = run(command, how, folder_ + "/output");
   const char* const target = how.wait_ready ? "/readyz" : "/healthz";
+  const bool tls = config_.contains("listen") && config_["listen"].contains("tls");
   return eventually(how.ready_within * time_factor,
-                    [&] { return exit_code(0s).has_value() || answers_200(port_, target); }) &&
+                    [&] { return exit_code(0s).has_value() || answers_200(tls ? admin_port_ : port_, target); }) &&
          !exit_code_;
 }
 
