@@ -179,6 +179,7 @@ std::shared_ptr<const Catalog> make_catalog(Options options, IdBook& ids, std::u
   catalog->targets.resize(ids.backends());
   for (const auto& [name, route] : options.routes) add_route(*catalog, name, route, ids);
   for (const KeyOptions& key : options.keys) catalog->keys.push_back(make_key(key, ids));
+  for (const std::string& text : options.listen.trusted_proxies) catalog->trusted_proxies.push_back(*parse_network(text));
   catalog->certificate = load_certificate(options.listen.tls);
   catalog->options = std::move(options);
   return catalog;

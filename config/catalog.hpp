@@ -12,6 +12,7 @@
 
 #include "backends/io/addresses.hpp"
 #include "backends/io/tls_context.hpp"
+#include "config/network.hpp"
 #include "config/options.hpp"
 #include "policies/plan.hpp"
 
@@ -72,6 +73,7 @@ struct Catalog {
   std::vector<std::shared_ptr<const Target>> targets;  // by BackendId, as long as any id given out; null where
                                                        // this version has none
   std::vector<ProbeTarget> probes;
+  std::vector<Network> trusted_proxies;
   std::shared_ptr<const backends::TlsCertificate> certificate;  // shown to callers; null: plain HTTP
 };
 

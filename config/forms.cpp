@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/address.hpp"
+#include "config/network.hpp"
 
 namespace headgate::config::forms {
 namespace {
@@ -48,6 +49,8 @@ std::string path_problem(std::string_view text) {
   const bool good = all(text, 1024, [](char c) { return is_visible(c) && c != '#'; }) && text.front() == '/';
   return good ? "" : "must be a path such as \"/health\": it begins with / and has no spaces";
 }
+
+std::string network_problem(std::string_view text) { return parse_network(text).problem; }
 
 std::string file_problem(std::string_view text) {
   return all(text, 4096, [](char c) { return !is_control(c); }) ? "" : "must be a file name";

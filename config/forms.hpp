@@ -17,6 +17,7 @@ std::string credential_problem(std::string_view text);
 std::string path_problem(std::string_view text);
 std::string log_problem(std::string_view text);
 std::string file_problem(std::string_view text);
+std::string network_problem(std::string_view text);
 std::string server_name_problem(std::string_view text);
 std::string origin_problem(std::string_view text);
 
@@ -30,6 +31,7 @@ inline constexpr Text credential{"1 to 4096 visible ASCII characters", R"(^[!-~]
 inline constexpr Text path{"path beginning with /", R"(^/[!-"$-~]*$)", path_problem};
 inline constexpr Text file{"a file name", R"(^[^\u0000-\u001f\u007f]{1,4096}$)", file_problem};
 inline constexpr Text server_name{"a host name or address", R"(^[A-Za-z0-9.:_-]{1,253}$)", server_name_problem};
+inline constexpr Text network{"address or address/bits", R"(^[0-9a-fA-F:.]+(/\d{1,3})?$)", network_problem};
 inline constexpr Text origin{"scheme://host[:port] in lower case, or *", R"(^(\*|[a-z][a-z0-9+.-]*://[a-z0-9.-]+(:\d{1,5})?|[a-z][a-z0-9+.-]*://\[[0-9a-f:.]+\](:\d{1,5})?)$)",
                              origin_problem};
 inline constexpr Text log{"stdout, stderr, off or a file name", R"(^[^\u0000-\u001f\u007f]{1,4096}$)", log_problem};

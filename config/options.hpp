@@ -44,6 +44,8 @@ struct ListenOptions {
   bool allow_anonymous = false;  // serve callers without a key
   bool insecure = false;         // allow_anonymous on an address that is not loopback
   std::uint32_t connections_max = 10000;
+  std::optional<std::uint32_t> connections_per_address;  // not counted for trusted proxies
+  std::vector<std::string> trusted_proxies;              // whose X-Forwarded-For is believed
   ListenTlsOptions tls;
 };
 

@@ -27,7 +27,7 @@ namespace headgate::gateway {
 
 struct AccessEntry {
   std::chrono::system_clock::time_point at{};  // when the request ended
-  std::string_view request_id, key_name;       // key_name: empty for an anonymous caller
+  std::string_view request_id, client, key_name;  // client: address; key_name: empty for an anonymous caller
   std::string_view method, path, route;        // path: the target as received; route: empty when none was found
   bool stream = false;
   std::uint16_t status = 0;  // 499: the caller left before a status was sent

@@ -26,8 +26,8 @@ backends::Task<bool> shake_hands(Exchange& x) {
 
 }  // namespace
 
-backends::Task<> serve_connection(Shard& shard, backends::LinkPtr link) {
-  Exchange x(shard, std::move(link));
+backends::Task<> serve_connection(Shard& shard, backends::LinkPtr link, Peer peer) {
+  Exchange x(shard, std::move(link), std::move(peer));
   if (x.caller->connecting()) {
     const bool greeted = co_await shake_hands(x);
     if (!greeted) co_return;

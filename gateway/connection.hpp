@@ -3,10 +3,10 @@
 
 #include "backends/io/link.hpp"
 #include "backends/io/task.hpp"
-#include "gateway/shard.hpp"
+#include "gateway/exchange.hpp"
 
 namespace headgate::gateway {
 
-backends::Task<> serve_connection(Shard& shard, backends::LinkPtr link);
+backends::Task<> serve_connection(Shard& shard, backends::LinkPtr link, Peer peer);
 
 }  // namespace headgate::gateway

@@ -53,6 +53,7 @@ struct RequestState {
   Caller caller;
   Budgets budgets;
   std::shared_ptr<const config::Catalog> catalog;
+  std::string_view client;         // address: the connection's, or the one a trusted proxy names
   std::string_view page_may_read;  // the configured origin that the answer names; empty: none
   const config::Route* route = nullptr;
   wire::Skim skim;
@@ -84,11 +85,18 @@ inline void shed(std::string& text) {
 // Drops the first n bytes from the front of the pieces.
 std::span<backends::Piece> without_front(std::span<backends::Piece> pieces, std::size_t n);
 
+// The other end of a caller's connection.
+struct Peer {
+  std::string address;
+  bool proxy = false;  // a trusted one
+};
+
 struct Exchange {
-  Exchange(Shard& shard_, backends::LinkPtr link)
+  Exchange(Shard& shard_, backends::LinkPtr link, Peer peer_)
       : shard(shard_),
         caller(std::move(link)),
         alarm(shard_.wheel, [this] { waker.wake(); }),
+        peer(std::move(peer_)),
         body_hold(shard_.shared.bodies) {
     caller->owner(&waker);
     slot = shard.enroll(*this);
@@ -106,6 +114,7 @@ struct Exchange {
   bool close_after = false;  // after this answer
   bool idle = true;          // between requests
 
+  const Peer peer;
   wire::HeadReader reader;
   wire::RequestHead head;
   backends::BodyReader body;
@@ -114,6 +123,7 @@ struct Exchange {
   KeyMemo key_memo;
   Inbox inbox;
   RequestState request;
+  std::string named_client;   // by a trusted proxy
   std::string request_id;     // reused by the next request, as are the texts below
   std::string out;            // to the caller: a head, or a whole answer of ours
   std::string upstream_head;  // to the backend

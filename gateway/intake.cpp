@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gateway/client_address.hpp"
 #include "gateway/cors.hpp"
 #include "gateway/request_head.hpp"
 #include "policies/base/tokens.hpp"
@@ -109,6 +110,7 @@ std::optional<RefusalAnswer> check_head(Exchange& x) {
   x.body.start(x.head.framing, x.head.content_length, x.head.bytes);
   x.body.pull(x.caller->in());
   choose_request_id(x);
+  find_client(x);
   find_origin(x);
   if (auto no = find_operation(x)) return no;
   if (r.operation >= Operation::preflight) return std::nullopt;  // needs no key

@@ -76,7 +76,7 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
     {"headgate_retry_credit", Kind::gauge, "Retries that the route's budget would pay for now.", "route"},
     {"headgate_caller_connections", Kind::gauge, "Open connections from callers.", ""},
     {"headgate_connections_refused_total", Kind::counter,
-     "Connections closed unread because listen.connections_max were open.", ""},
+     "Connections closed unread because as many were open as listen allows, in all or from one address.", "limit"},
     {"headgate_accept_pauses_total", Kind::counter,
      "Times that accepting paused because descriptors or memory had run out.", ""},
     {"headgate_tls_handshake_failures_total", Kind::counter, "TLS handshakes that failed.", "peer,reason"},
@@ -219,7 +219,9 @@ void render_backends(Page& page, const MetricsView& view) {
 void render_traffic(Page& page, const MetricsView& view) {
   const ShardCounters& counters = view.counters;
   one(page, Metric::caller_connections, counters.caller_connections.get());
-  one(page, Metric::connections_refused, counters.connections_refused.get());
+  page.family(Metric::connections_refused);
+  page.sample(counters.connections_refused.get(), {{"limit", "connections_max"}});
+  page.sample(counters.connections_refused_by_address.get(), {{"limit", "connections_per_address"}});
   one(page, Metric::accept_pauses, counters.accept_pauses.get());
   page.family(Metric::tls_failures);
   each_tls_failure(page, "caller", counters.tls_failures);
@@ -293,6 +295,7 @@ void ShardCounters::add(const ShardCounters& other) {
   requests_in_progress.add(other.requests_in_progress.get());
   caller_connections.add(other.caller_connections.get());
   connections_refused.add(other.connections_refused.get());
+  connections_refused_by_address.add(other.connections_refused_by_address.get());
   accept_pauses.add(other.accept_pauses.get());
   for (std::size_t i = 0; i < backends::tls_failures; ++i) {
     tls_failures[i].add(other.tls_failures[i].get());

@@ -60,7 +60,7 @@ struct ShardCounters {
   std::array<Count, refusals> refusals_by_code;    // every answer made by append_refusal or append_error_event
   Count requests_in_progress;                      // gauge: head complete, last byte not yet sent
   Count caller_connections, upstream_connections;  // gauges
-  Count connections_refused, accept_pauses;
+  Count connections_refused, connections_refused_by_address, accept_pauses;
   std::array<Count, backends::tls_failures> tls_failures, upstream_tls_failures;  // by TlsFailure
   Count stream_events, sse_parse_errors, cancelled_by_caller, streams_cut, usage_estimated;
 };

@@ -28,6 +28,7 @@ void record_request(Exchange& x) {
   AccessEntry entry;
   entry.at = std::chrono::system_clock::now();
   entry.request_id = x.request_id;
+  entry.client = r.client;
   entry.key_name = r.caller.identity.name();
   entry.method = x.head.method;
   entry.path = x.head.target;

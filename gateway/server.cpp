@@ -73,7 +73,7 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
       prober_(io_, catalog->options.seed, [this](policies::EndpointId endpoint, bool ok) { host_.probed(endpoint, ok); }),
       signals_(io_, SIGTERM, SIGINT, SIGHUP) {
   names_.learn(*catalog);
-  const Shared shared{host_, access_log_, bodies_, draining_, connections_, [this] { return ready(); }};
+  const Shared shared{host_, access_log_, bodies_, draining_, connections_, addresses_, [this] { return ready(); }};
   for (std::uint32_t n = 0; n < catalog->options.workers; ++n) {
     shards_.push_back(std::make_unique<Shard>(static_cast<std::uint16_t>(n), shared, catalog));
   }

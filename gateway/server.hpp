@@ -63,6 +63,7 @@ class Server {
   BodyMemory bodies_;
   std::atomic<bool> draining_{false};
   std::atomic<std::uint32_t> connections_{0};
+  AddressCounts addresses_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<std::thread> threads_;
   std::size_t shards_running_ = 0;

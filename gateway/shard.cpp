@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "gateway/connection.hpp"
@@ -31,7 +32,7 @@ Shard::Shard(std::uint16_t number_, Shared shared_, std::shared_ptr<const config
 Shard::~Shard() = default;
 
 void Shard::listen(int fd) {
-  listener_ = std::make_unique<backends::Listener>(loop, fd, [this](int connection) { accepted(connection); },
+  listener_ = std::make_unique<backends::Listener>(loop, fd, [this](int connection, const backends::IpAddress& from) { accepted(connection, from); },
                                                     [this](int error) { accepting_paused(error); });
 }
 
@@ -41,16 +42,24 @@ void Shard::run() {
   lines.flush();
 }
 
-void Shard::accepted(int fd) {
-  if (shared.connections.fetch_add(1, std::memory_order_relaxed) >= catalog_->options.listen.connections_max) {
+void Shard::accepted(int fd, const backends::IpAddress& from) {
+  const config::ListenOptions& limits = catalog_->options.listen;
+  const auto& trusted = catalog_->trusted_proxies;
+  const bool proxy = std::any_of(trusted.begin(), trusted.end(), [&](const config::Network& network) { return network.contains(from); });
+  const bool counted = limits.connections_per_address && !proxy;
+  const bool room = shared.connections.fetch_add(1, std::memory_order_relaxed) < limits.connections_max;
+  if (!room || (counted && !shared.addresses.enter(from, *limits.connections_per_address))) {
     shared.connections.fetch_sub(1, std::memory_order_relaxed);
-    counters.connections_refused.add();
+    (room ? counters.connections_refused_by_address : counters.connections_refused).add();
     ::close(fd);
     return;
   }
   ++connections_;
   counters.caller_connections.add();
-  backends::spawn(serve_connection(*this, backends::Link::adopt(loop, buffers, fd, catalog_->certificate)), [this] {
+  Peer peer{from.text(), proxy};
+  auto link = backends::Link::adopt(loop, buffers, fd, catalog_->certificate);
+  backends::spawn(serve_connection(*this, std::move(link), std::move(peer)), [this, from, counted] {
+    if (counted) shared.addresses.leave(from);
     --connections_;
     shared.connections.fetch_sub(1, std::memory_order_relaxed);
     counters.caller_connections.sub();

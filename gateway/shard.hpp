@@ -13,6 +13,7 @@
 #include "backends/wire/json_skim.hpp"
 #include "config/catalog.hpp"
 #include "gateway/access_log.hpp"
+#include "gateway/address_counts.hpp"
 #include "gateway/body_memory.hpp"
 #include "gateway/dispatch_host.hpp"
 #include "gateway/keys.hpp"
@@ -30,6 +31,7 @@ struct Shared {
   BodyMemory& bodies;
   std::atomic<bool>& draining;
   std::atomic<std::uint32_t>& connections;  // of callers
+  AddressCounts& addresses;
   std::function<bool()> ready;
 };
 
@@ -75,7 +77,7 @@ class Shard final : public OrderPort {
   std::uint64_t cut_at_stop = 0;  // requests ended by cut_all(); read after run()
 
  private:
-  void accepted(int fd);
+  void accepted(int fd, const backends::IpAddress& from);
   void accepting_paused(int error);
   bool said_lately(Time& at);
   void deliver(Delivery delivery);

@@ -49,7 +49,7 @@ std::uint16_t port_of(int fd) {
   return Endpoint(reinterpret_cast<const sockaddr*>(&address), size).port();
 }
 
-Listener::Listener(Loop& loop, int fd, std::function<void(int)> accepted, std::function<void(int error)> paused)
+Listener::Listener(Loop& loop, int fd, Accepted accepted, std::function<void(int error)> paused)
     : loop_(loop), fd_(fd), accepted_(std::move(accepted)), paused_(std::move(paused)), again_(loop, [this] {
         accept_all();
       }) {
@@ -76,11 +76,14 @@ void Listener::accept_all() {
   const Time now = std::chrono::steady_clock::now();
   for (int n = 0; n < taken_max; ++n) {
     const bool enough = enough_left();
-    const int fd = enough ? ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC) : -1;
+    sockaddr_storage from{};
+    socklen_t size = sizeof from;
+    auto* const address = reinterpret_cast<sockaddr*>(&from);
+    const int fd = enough ? ::accept4(fd_, address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC) : -1;
     const int error = enough ? errno : EMFILE;
     if (fd >= 0) {
       tight_ = fd >= descriptors_for_callers();
-      accepted_(fd);
+      accepted_(fd, IpAddress::of(address));
     } else if (error == EAGAIN) {
       return again_.set(never);
     } else if (error != EINTR && error != ECONNABORTED) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backends/io/endpoint.hpp"
+#include "backends/io/ip_address.hpp"
 #include "backends/io/loop.hpp"
 
 namespace headgate::backends {
@@ -18,8 +19,9 @@ std::uint16_t port_of(int fd);  // the one it got, where 0 was asked for
 
 class Listener final : public Loop::Watched {
  public:
+  using Accepted = std::function<void(int fd, const IpAddress& from)>;
   // Owns the socket. `accepted` takes each accepted, non-blocking connection; `paused` hears why accepting pauses.
-  Listener(Loop& loop, int fd, std::function<void(int)> accepted, std::function<void(int error)> paused = {});
+  Listener(Loop& loop, int fd, Accepted accepted, std::function<void(int error)> paused = {});
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -36,7 +38,8 @@ class Listener final : public Loop::Watched {
 
   Loop& loop_;
   int fd_;
-  std::function<void(int)> accepted_, paused_;
+  Accepted accepted_;
+  std::function<void(int)> paused_;
   Loop::Timer again_;
   bool tight_ = false;  // the descriptors left are others'
 };

@@ -61,7 +61,7 @@ bool Replica::listen(Listener listener, std::string& problem) {
     const int fd = backends::open_listener(*at);
     port = backends::port_of(fd);
     // Posted: a connection may bring the fault that closes this very listener.
-    auto accepted = [this, listener](int connection) {
+    auto accepted = [this, listener](int connection, const backends::IpAddress&) {
       loop_.post([this, listener, connection] { backends::spawn(serve_connection(*this, connection, listener), [] {}); });
     };
     (listener == Listener::data ? data_listener_ : control_listener_) = std::make_unique<backends::Listener>(loop_, fd, std::move(accepted));

@@ -48,7 +48,8 @@ TEST(Problems, NamesAndTypes) {
       {with_backends("[{\"url\": \"http://h\",\n\"Slots\": 3}]"), 4, "$.pools.small.backends[0].Slots",
        "unknown field; did you mean \"slots\"?"},
       {with_listen(R"("allow_anonymous": true, "zzz": 1)"), 2, "$.listen.zzz",
-       "unknown field; known here: data, admin, allow_anonymous, insecure, connections_max, tls"},
+       "unknown field; known here: data, admin, allow_anonymous, insecure, connections_max, connections_per_address, trusted_proxies, "
+       "tls"},
       {with_root("\"workers\": 2,\n\n\"workers\": 3"), 4, "$.workers", "duplicate key: first written on line 2"},
       {with_root(R"("workers": "2")"), 2, "$.workers", "is \"2\", must be a whole number 1..256, without quotes"},
       {with_root(R"("workers": 1.0)"), 2, "$.workers", "is 1.0, must be a whole number 1..256, without quotes"},

@@ -1,0 +1,39 @@
+#include "gateway/client_address.hpp"
+
+#include <algorithm>
+
+namespace headgate::gateway {
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+// From the end: each proxy has written whom it heard, and what stands before the first that is not trusted may be made
+// up.
+void find_client(Exchange& x) {
+  x.request.client = x.peer.address;
+  if (!x.peer.proxy) return;
+  const auto& trusted = x.request.catalog->trusted_proxies;
+  for (auto field = x.head.fields.rbegin(); field != x.head.fields.rend(); ++field) {
+    if (field->id != wire::Name::other || !wire::equals_ignoring_case(field->name, "x-forwarded-for")) continue;
+    for (std::string_view left = field->value; !left.empty();) {
+      const std::size_t comma = left.rfind(',');
+      const std::string_view last = trimmed(comma == std::string_view::npos ? left : left.substr(comma + 1));
+      left = comma == std::string_view::npos ? std::string_view() : left.substr(0, comma);
+      const auto address = backends::IpAddress::parse(last);
+      if (!address) return;  // not an address: nothing before it is worth more
+      x.named_client.assign(last);
+      x.request.client = x.named_client;
+      const auto ours = [&](const config::Network& network) { return network.contains(*address); };
+      if (std::none_of(trusted.begin(), trusted.end(), ours)) return;
+    }
+  }
+}
+
+}  // namespace headgate::gateway
