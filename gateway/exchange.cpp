@@ -1,5 +1,7 @@
 #include "gateway/exchange.hpp"
 
+#include <algorithm>
+
 namespace headgate::gateway {
 
 std::span<backends::Piece> without_front(std::span<backends::Piece> pieces, std::size_t n) {
@@ -11,7 +13,7 @@ std::span<backends::Piece> without_front(std::span<backends::Piece> pieces, std:
   return pieces;
 }
 
-backends::Task<bool> Exchange::send(std::span<backends::Piece> pieces) {
+backends::Task<bool> Exchange::send(std::span<backends::Piece> pieces, Time until) {
   const Nanos stall = shard.catalog()->options.limits.write_stall;
   for (;;) {
     const std::size_t n = caller->write_some(pieces);
@@ -20,7 +22,7 @@ backends::Task<bool> Exchange::send(std::span<backends::Piece> pieces) {
     pieces = without_front(pieces, n);
     if (pieces.empty() && !caller->unsent()) co_return true;
     if (abandoned()) co_return false;
-    const Time give_up = after(shard.now(), stall);
+    const Time give_up = std::min(after(shard.now(), stall), until);
     caller->await_writable();
     while (caller->awaiting_writable()) {
       if (abandoned() || shard.now() >= give_up) co_return false;

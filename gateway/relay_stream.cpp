@@ -172,7 +172,7 @@ backends::Task<bool> StreamRelay::send_ready() {
   const std::string_view tail = committed_ ? std::string_view(tail_end_) : std::string_view();
   std::array<backends::Piece, 5> pieces{boost::asio::buffer(x_.out), boost::asio::buffer(comments_), boost::asio::buffer(events),
                                            boost::asio::buffer(tail), boost::asio::buffer(behind)};
-  const bool sent = co_await x_.send(pieces);
+  const bool sent = co_await x_.send(pieces, a_.start.end_by);
   comments_.clear();
   if (committed_) {
     tail_end_.clear();

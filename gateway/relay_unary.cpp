@@ -111,7 +111,7 @@ backends::Task<bool> pass_through(Attempt& a) {
     if (chunked && !text.empty()) append_chunk_size(x.out, text.size());
     const std::string_view behind = !chunked ? "" : text.empty() ? (last ? "0\r\n\r\n" : "") : (last ? "\r\n0\r\n\r\n" : "\r\n");
     std::array<backends::Piece, 3> pieces{boost::asio::buffer(x.out), boost::asio::buffer(text), boost::asio::buffer(behind)};
-    const bool sent = co_await x.send(pieces);
+    const bool sent = co_await x.send(pieces, a.start.end_by);
     x.out.clear();
     if (!sent) co_return a.end(End::cancelled);
     relayed += text.size();

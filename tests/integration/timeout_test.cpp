@@ -1,6 +1,8 @@
 // First-token, silence and total limits: cases RW-18 and RW-19.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <thread>
 
 #include "support/answers.hpp"
@@ -177,6 +179,33 @@ TEST(Timeout, RW19d_ALateFirstTokenIsInTime) {
   EXPECT_GE(recorded_ms, 700);
   EXPECT_LE(recorded_ms, to_ms(800ms + scaled(100ms) + lag.slack()));
   EXPECT_NEAR(gateway.access_lines(1)[0].value("ttft_ms", 0.0), recorded_ms, 2);
+}
+
+// Stage: the upstream streams as fast as it is read, the caller takes 200 bytes each 20 ms, so that no write stalls and
+// each takes seconds. The stream's total is 1 s: then the slot is free, whatever the caller still has to read.
+TEST(Timeout, AReaderWhoTakesALittleNowAndThenCannotHoldASlotBeyondTheTotal) {
+  ScriptedUpstream upstream([](Exchange& x) {
+    x.write(stream_head());
+    const std::string event =
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" + std::string(30000, 'w') + "\"}}]}\n\n";
+    while (x.write(chunk(event))) {
+    }
+  });
+  auto config = basic_config({&upstream});
+  config["routes"]["m"]["timeouts"]["total_stream"] = "1s";
+  GatewayProcess gateway(config);
+  MachineLag lag;
+  const Socket caller = connect_to_loopback(gateway.port(), 5s, 4096);
+  const Time begun = now();
+  ASSERT_TRUE(send_all(caller, chat_request(chat_body(true)), now() + 5s));
+  std::array<char, 200> bytes;
+  while (gateway.metric("headgate_backend_in_flight") > 0 || upstream.arrival_count() == 0) {
+    ASSERT_LE(to_ms(now() - begun), 20000);
+    ::recv(caller.descriptor(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    std::this_thread::sleep_for(20ms);  // the reader's pace is the input
+  }
+  EXPECT_GE(to_ms(now() - begun), 990);
+  EXPECT_LE(to_ms(now() - begun), to_ms(1s + scaled(300ms) + lag.slack()));
 }
 
 }  // namespace
