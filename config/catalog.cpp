@@ -118,6 +118,7 @@ Key make_key(const KeyOptions& options, IdBook& ids) {
   key.name = options.name;
   key.sha256 = options.key.empty() ? digest_from_hex(options.sha256) : digest_of(options.key.reveal());
   key.every_route = options.routes.empty();
+  key.body_bytes = ids.body_bytes(options.name);
   for (const std::string& route : options.routes) key.routes.push_back(ids.route(route));
   std::sort(key.routes.begin(), key.routes.end());
   return key;
@@ -143,6 +144,16 @@ policies::BackendId IdBook::backend(const std::string& pool_and_name, const std:
 policies::PoolId IdBook::pool(const std::string& name) { return policies::PoolId{id_of(pools_, name, "pools")}; }
 
 policies::RouteId IdBook::route(const std::string& name) { return policies::RouteId{id_of(routes_, name, "routes")}; }
+
+// One for each name ever configured; what nobody refers to any more goes when room is needed.
+std::shared_ptr<std::atomic<std::uint64_t>> IdBook::body_bytes(const std::string& key) {
+  if (body_bytes_.size() >= ids_max) {
+    std::erase_if(body_bytes_, [](const auto& entry) { return entry.second.use_count() == 1; });
+  }
+  auto& held = body_bytes_[key];
+  if (!held) held = std::make_shared<std::atomic<std::uint64_t>>(0);
+  return held;
+}
 
 void name_backends(Options& options) {
   for (auto& [name, pool] : options.pools) {
@@ -173,6 +184,9 @@ std::shared_ptr<const Catalog> make_catalog(Options options, IdBook& ids, std::u
   auto catalog = std::make_shared<Catalog>();
   name_backends(options);
   if (!options.limits.bodies) options.limits.bodies = Bytes{memory_limit_bytes() / 4};
+  if (!options.limits.bodies_per_key) {
+    options.limits.bodies_per_key = Bytes{std::max(options.limits.bodies->count / 2, options.limits.body.count)};
+  }
   catalog->version = version;
   catalog->plan.seed = options.seed;
   for (const auto& [name, pool] : options.pools) add_pool(*catalog, name, pool, ids);

@@ -1,6 +1,7 @@
 // A loaded and checked configuration in the form the gateway uses: looked up by name or id, immutable, one per version.
 #pragma once
 
+#include <atomic>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -57,6 +58,7 @@ struct Key {
   std::array<std::uint8_t, 32> sha256{};
   bool every_route = false;
   std::vector<policies::RouteId> routes;  // sorted
+  std::shared_ptr<std::atomic<std::uint64_t>> body_bytes;  // held by its requests; the same one after a reload
 };
 
 struct NameHash {
@@ -85,9 +87,11 @@ class IdBook {
   policies::PoolId pool(const std::string& name);
   policies::RouteId route(const std::string& name);
   std::size_t backends() const { return backends_.size(); }  // ids given out so far
+  std::shared_ptr<std::atomic<std::uint64_t>> body_bytes(const std::string& key);
 
  private:
   std::unordered_map<std::string, std::uint32_t> endpoints_, backends_, pools_, routes_;
+  std::unordered_map<std::string, std::shared_ptr<std::atomic<std::uint64_t>>> body_bytes_;
 };
 
 // Gives backends that have no name one by their place in the pool: b1, b2, ...

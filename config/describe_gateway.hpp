@@ -73,6 +73,9 @@ struct Describe<LimitOptions> {
         absent_means(
             "a quarter of RAM or of the cgroup's limit, whichever is lower",
             field("bodies", &L::bodies, "Sum of all bodies held at once.", Range<Bytes>{{1 << 10}, {1ull << 44}})),
+        absent_means("half of bodies, but room for one body",
+                     field("bodies_per_key", &L::bodies_per_key, "Of them, those of one key; callers without a key share one part.",
+                           Range<Bytes>{{1 << 10}, {1ull << 44}})),
         field("keep_alive", &L::keep_alive, "A caller's idle connection is closed after this.", wait),
         field("write_stall", &L::write_stall, "A caller that reads nothing for this long is cut off.", wait),
     };

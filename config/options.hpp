@@ -61,6 +61,7 @@ struct LimitOptions {
   Bytes body_rate_min{1 << 10};  // per second on average, after the first 20 s
   Bytes backend_head{64 << 10};
   std::optional<Bytes> bodies;  // sum of all bodies held; default a quarter of the memory there is
+  std::optional<Bytes> bodies_per_key;  // of them, one key's; default half of bodies, at least one body
   Nanos keep_alive = 75s;       // idle callers
   Nanos write_stall = 30s;      // a caller that reads nothing
 };

@@ -67,9 +67,14 @@ class Validator {
 
   void limits(const LimitOptions& limits, const Place& at) {
     const Place bodies = at.member("bodies"), body = at.member("body");
-    if (!limits.bodies || bodies.faulty() || body.faulty() || *limits.bodies >= limits.body) return;
-    add(bodies, "is " + in_quotes(format_size(*limits.bodies)) + ", must be at least $.limits.body, which is " +
-                    in_quotes(format_size(limits.body)));
+    const Place per_key = at.member("bodies_per_key");
+    if (body.faulty()) return;
+    const auto room_for_one = [&](const std::optional<Bytes>& sum, const Place& place) {
+      if (!sum || place.faulty() || *sum >= limits.body) return;
+      add(place, "is " + in_quotes(format_size(*sum)) + ", must be at least $.limits.body, which is " + in_quotes(format_size(limits.body)));
+    };
+    room_for_one(limits.bodies, bodies);
+    room_for_one(limits.bodies_per_key, per_key);
   }
 
   void keys(const Options& options, const Place& at, const Place& routes_at) {

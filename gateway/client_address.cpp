@@ -17,9 +17,13 @@ std::string_view trimmed(std::string_view text) {
 // From the end: each proxy has written whom it heard, and what stands before the first that is not trusted may be made
 // up.
 void find_client(Exchange& x) {
-  x.request.client = x.peer.address;
-  if (!x.peer.proxy) return;
+  x.request.client = x.peer.text;
   const auto& trusted = x.request.catalog->trusted_proxies;
+  const auto is_trusted = [&](const backends::IpAddress& address) {
+    return std::any_of(trusted.begin(), trusted.end(),
+                       [&](const config::Network& one) { return one.contains(address); });
+  };
+  if (!is_trusted(x.peer.address)) return;
   for (auto field = x.head.fields.rbegin(); field != x.head.fields.rend(); ++field) {
     if (field->id != wire::Name::other || !wire::equals_ignoring_case(field->name, "x-forwarded-for")) continue;
     for (std::string_view left = field->value; !left.empty();) {
@@ -30,8 +34,7 @@ void find_client(Exchange& x) {
       if (!address) return;  // not an address: nothing before it is worth more
       x.named_client.assign(last);
       x.request.client = x.named_client;
-      const auto ours = [&](const config::Network& network) { return network.contains(*address); };
-      if (std::none_of(trusted.begin(), trusted.end(), ours)) return;
+      if (!is_trusted(*address)) return;
     }
   }
 }

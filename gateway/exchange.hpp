@@ -87,8 +87,8 @@ std::span<backends::Piece> without_front(std::span<backends::Piece> pieces, std:
 
 // The other end of a caller's connection.
 struct Peer {
-  std::string address;
-  bool proxy = false;  // a trusted one
+  backends::IpAddress address;
+  std::string text;  // of the address
 };
 
 struct Exchange {
@@ -118,11 +118,11 @@ struct Exchange {
   wire::HeadReader reader;
   wire::RequestHead head;
   backends::BodyReader body;
-  BodyMemory::Hold body_hold;
   wire::Splice splice;
   KeyMemo key_memo;
   Inbox inbox;
   RequestState request;
+  BodyMemory::Hold body_hold;  // before the key that it counts for goes
   std::string named_client;   // by a trusted proxy
   std::string request_id;     // reused by the next request, as are the texts below
   std::string out;            // to the caller: a head, or a whole answer of ours
@@ -144,8 +144,9 @@ struct Exchange {
     return waker.wait();
   }
 
-  // Writes pieces to the caller. False: it left, stalled for limits.write_stall, or the host stops.
-  backends::Task<bool> send(std::span<backends::Piece> pieces);
+  // Writes pieces to the caller. False: it left, took nothing for limits.write_stall or not all by `until`, or the host
+  // stops.
+  backends::Task<bool> send(std::span<backends::Piece> pieces, Time until = never);
 };
 
 }  // namespace headgate::gateway

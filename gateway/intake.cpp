@@ -25,10 +25,15 @@ RefusalAnswer wire_error(wire::HeadError error) {
   return {.refusal = version ? Refusal::version_not_supported : Refusal::bad_request, .detail = wire::describe(error)};
 }
 
-RefusalAnswer out_of_memory(Exchange& x, std::uint64_t wanted) {
-  return {.refusal = Refusal::memory,
-          .value = static_cast<std::int64_t>(wanted),
-          .limit = static_cast<std::int64_t>(x.shard.shared.bodies.left()),
+// Room for a body of that size, or the refusal.
+std::optional<RefusalAnswer> hold(Exchange& x, std::uint64_t bytes) {
+  const BodyMemory::Grown grown = x.body_hold.grow_to(bytes);
+  if (grown == BodyMemory::Grown::yes) return std::nullopt;
+  const bool key = grown == BodyMemory::Grown::key_has_its_part;
+  const std::uint64_t left = key ? x.body_hold.key_left() : x.shard.shared.bodies.left();
+  return RefusalAnswer{.refusal = key ? Refusal::bodies_per_key : Refusal::memory,
+          .value = static_cast<std::int64_t>(bytes),
+          .limit = static_cast<std::int64_t>(left),
           .retry_after = x.shard.come_back_in(),
           .repeat_ok = !x.request.budgets.repeat};
 }
@@ -130,9 +135,12 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
   backends::Buffer& in = x.caller->in();
   const config::LimitOptions& limit = limits(x);
   const Time began = x.shard.now();
+  BodyBytes* const of_key = x.request.caller.identity.body_bytes();
+  x.body_hold.belongs_to(of_key != nullptr ? *of_key : x.shard.shared.bodies.anonymous,
+                         x.request.catalog->options.limits.bodies_per_key->count);
   if (x.head.framing == wire::Framing::length) {
     const std::uint64_t wanted = x.head.content_length;
-    if (!x.body_hold.grow_to(wanted)) co_return out_of_memory(x, wanted);
+    if (auto no = hold(x, wanted)) co_return no;
     if (!x.body.done()) make_room(x, x.head.bytes + static_cast<std::size_t>(wanted));
   }
   if (!x.body.done() && x.head.expect_continue && x.body.size() == 0) {
@@ -167,7 +175,7 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
                        : too_slow(Refusal::body_timeout, "under way", now - began, total_max);
     }
     if (x.head.framing == wire::Framing::chunked && in.room() < watch_room) {
-      if (!x.body_hold.grow_to(x.body.size() + body_step)) co_return out_of_memory(x, body_step);
+      if (auto no = hold(x, x.body.size() + body_step)) co_return no;
       make_room(x, in.size() + std::max(body_step, x.body.size()));
     }
     co_await x.pause(until);

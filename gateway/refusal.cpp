@@ -36,6 +36,8 @@ constexpr std::array<RefusalRow, refusals> table{{
     {R::not_found, 404, invalid, "not_found", S::no, true, E::rejected, "There is nothing at \"%d\""},
     {R::memory, 503, overloaded, "memory", S::first_time, true, E::refused,
      "The request body of %v bytes is over the %l bytes of body memory that are free"},
+    {R::bodies_per_key, 429, "rate_limit_error", "bodies_per_key", S::first_time, true, E::refused,
+     "The request body of %v bytes is over the %l bytes that this key may still hold"},
     {R::queue_full, 503, overloaded, "queue_full", S::first_time, true, E::refused,
      "The queue of this model is full: %v waiting, limit %l"},
     {R::upstream_socket, 503, overloaded, "upstream_socket", S::first_time, true, E::refused,

@@ -31,6 +31,7 @@ enum class Refusal : std::uint8_t {  // detail, param, value and limit: what the
   method_not_allowed,       // detail: method; allow
   not_found,                // detail: path
   memory,                   // value: bytes wanted; limit: bytes free
+  bodies_per_key,           // the same of this key's part
   queue_full,               // value, limit: requests or bytes
   upstream_socket,          // the gateway has no descriptor left for a connection to a backend
   deadline_unmeetable,      // value, limit: ms

@@ -56,7 +56,7 @@ void Shard::accepted(int fd, const backends::IpAddress& from) {
   }
   ++connections_;
   counters.caller_connections.add();
-  Peer peer{from.text(), proxy};
+  Peer peer{from, from.text()};
   auto link = backends::Link::adopt(loop, buffers, fd, catalog_->certificate);
   backends::spawn(serve_connection(*this, std::move(link), std::move(peer)), [this, from, counted] {
     if (counted) shared.addresses.leave(from);

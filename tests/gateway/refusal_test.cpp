@@ -46,6 +46,7 @@ const Line contract[] = {
     {Refusal::method_not_allowed, 405, "invalid_request_error", "method_not_allowed", "false", true},
     {Refusal::not_found, 404, "invalid_request_error", "not_found", "false", true},
     {Refusal::memory, 503, "overloaded_error", "memory", "true", true},
+    {Refusal::bodies_per_key, 429, "rate_limit_error", "bodies_per_key", "true", true},
     {Refusal::queue_full, 503, "overloaded_error", "queue_full", "true", true},
     {Refusal::upstream_socket, 503, "overloaded_error", "upstream_socket", "true", true},
     {Refusal::deadline_unmeetable, 503, "overloaded_error", "deadline_unmeetable", "true", true},

@@ -172,7 +172,7 @@ TEST_F(ContractLimits, AHeadHasAtMost128Fields) {
 TEST(ContractBodyMemory, IsRefusedWithAdvice) {
   ScriptedUpstream upstream(silent());
   auto config = basic_config({&upstream});
-  config["limits"] = {{"body", "64KiB"}, {"bodies", "100KiB"}};
+  config["limits"] = {{"body", "64KiB"}, {"bodies", "100KiB"}, {"bodies_per_key", "200KiB"}};
   GatewayProcess gateway(config);
   const std::string body = chat_body(false, "m", R"(,"pad":")" + std::string(60 << 10, 'x') + "\"");
   RawClient first(gateway.port());
@@ -197,7 +197,45 @@ TEST(ContractBodyMemory, IsRefusedWithAdvice) {
   EXPECT_TRUE(eventually(scaled(2s), [&] { return ask_once(gateway.port(), chat_request(body)).status == 200; }));
 }
 
-// listen.connections_max counts for the process, whichever worker a connection comes to: one more is closed and counted.
+// One key's part is taken, with a length and in chunks: it is told so, another key is served meanwhile, and what is
+// given back can be had again.
+TEST(ContractBodyMemory, HasAPartForEachKey) {
+  ScriptedUpstream upstream(silent());
+  auto config = basic_config({&upstream});
+  config["limits"] = {{"body", "64KiB"}, {"bodies", "1MiB"}, {"bodies_per_key", "100KiB"}};
+  nlohmann::json second = config["keys"][0];
+  second["name"] = "k2";
+  second["key"] = "GW2";
+  config["keys"].push_back(second);
+  GatewayProcess gateway(config);
+  const std::string body = chat_body(false, "m", R"(,"pad":")" + std::string(60 << 10, 'x') + "\"");
+  const std::string chunked =
+      "POST /v1/chat/completions HTTP/1.1\r\nHost: gateway.test\r\nAuthorization: Bearer GW1\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n" +
+      chunk(body) + final_chunk();
+  RawClient first(gateway.port());
+  first.send(chat_request(body));
+  ASSERT_TRUE(upstream.await_arrivals(1));
+  for (const std::string& bytes : {chat_request(body), chunked}) {
+    const Reply reply = ask_once(gateway.port(), bytes);
+    EXPECT_EQ(reply.status, 429) << reply.raw;
+    EXPECT_EQ(plain_error_fault(reply), "");
+    EXPECT_EQ(error_code_of(reply), "bodies_per_key");
+    EXPECT_GE(std::atoi(reply.head.get("retry-after").c_str()), 1);
+  }
+  EXPECT_EQ(upstream.arrival_count(), 1u);
+  upstream.set_script(good_answer());
+  EXPECT_EQ(ask_once(gateway.port(), chat_request(body, "Authorization: Bearer GW2\r\n")).status, 200);
+  EXPECT_EQ(gateway.admin_post("/admin/reload").status, 200);
+  EXPECT_EQ(ask_once(gateway.port(), chat_request(body)).status, 429) << "what is held is known after a reload";
+  first.close();
+  EXPECT_TRUE(eventually(scaled(2s), [&] { return gateway.metric("headgate_body_bytes_held") == 0; }));
+  EXPECT_EQ(ask_once(gateway.port(), chat_request(body)).status, 200);
+  EXPECT_EQ(ask_once(gateway.port(), chunked).status, 200);
+}
+
+// listen.connections_max counts for the process, whichever worker a connection comes to: one more is closed and
+// counted.
 TEST(ContractConnections, AreLimitedForTheProcess) {
   ScriptedUpstream upstream(good_answer());
   auto config = basic_config({&upstream});
@@ -205,7 +243,8 @@ TEST(ContractConnections, AreLimitedForTheProcess) {
   config["listen"]["connections_max"] = 4;
   GatewayProcess gateway(config);
   std::vector<RawClient> callers;
-  for (int n = 0; n < 4; ++n) EXPECT_EQ(callers.emplace_back(gateway.port()).ask(chat_request(chat_body(false))).status, 200);
+  for (int n = 0; n < 4; ++n)
+    EXPECT_EQ(callers.emplace_back(gateway.port()).ask(chat_request(chat_body(false))).status, 200);
   EXPECT_TRUE(RawClient(gateway.port()).closed_by_peer(5s));
   EXPECT_EQ(gateway.metric("headgate_connections_refused_total"), 1);
   callers.pop_back();
