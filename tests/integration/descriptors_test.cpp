@@ -39,7 +39,7 @@ class Descriptors : public testing::Test {
   static nlohmann::json config_for(const ScriptedUpstream& upstream) {
     auto config = basic_config({});
     config["pools"]["p"]["backends"] = nlohmann::json::array({backend_config("u1", upstream.port(), 64)});
-    config["pools"]["p"]["probe"] = {{"interval", "100ms"}, {"timeout", "100ms"}};
+    config["pools"]["p"]["probe"] = {{"interval", "500ms"}, {"timeout", "500ms"}};
     return config;
   }
   // A whole answer, or a plain word on what is missing.

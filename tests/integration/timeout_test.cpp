@@ -174,7 +174,8 @@ TEST(Timeout, RW19d_ALateFirstTokenIsInTime) {
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(content_of(reply.body), "wwwww");
   EXPECT_EQ(last_data_of(reply.body), "[DONE]");
-  ASSERT_EQ(gateway.metric("headgate_ttft_seconds_count", {{"route", "m"}}), 1);
+  const auto recorded = [&] { return gateway.metric("headgate_ttft_seconds_count", {{"route", "m"}}); };
+  ASSERT_TRUE(eventually(5s, [&] { return recorded() == 1; })) << recorded();
   const double recorded_ms = gateway.metric("headgate_ttft_seconds_sum", {{"route", "m"}}) * 1000;
   EXPECT_GE(recorded_ms, 700);
   EXPECT_LE(recorded_ms, to_ms(800ms + scaled(100ms) + lag.slack()));

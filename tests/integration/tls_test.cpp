@@ -90,10 +90,11 @@ TEST_F(TlsCallers, AHandshakeThatDoesNotEndIsCutAtTheHeadsTime) {
   EXPECT_TRUE(eventually(scaled(2s), [&] { return failures("timeout") == 2; }));
 }
 
-// Steady callers, each request on a new connection, while the certificate is exchanged; then a key that does not belong
+// Steady callers on kept connections while the certificate is exchanged; then a key that does not belong
 // to it, which changes nothing.
 TEST_F(TlsCallers, AReloadShowsTheNewCertificateOrKeepsTheOldOne) {
   SteadyCallers callers(tunnel_.port(), 3, 50ms);
+  ASSERT_TRUE(eventually(scaled(5s), [&] { return tunnel_.handshakes() == 3; }));
   const Identity other_authority = make_identity({.name = "another authority"});
   const Identity fresh = make_identity({.signed_by = &other_authority});
   const TextFile fresh_certificate(fresh.certificate), fresh_key(fresh.key);
