@@ -3,6 +3,7 @@
 
 #include "support/answers.hpp"
 #include "support/gateway_process.hpp"
+#include "support/machine_lag.hpp"
 
 namespace headgate::support {
 namespace {
@@ -163,21 +164,30 @@ TEST_F(Refusals, OfBodiesOverTheLimit) {
   EXPECT_EQ(upstream_.arrivals()[0].body, fits);
 }
 
-// The body is announced and not sent: a refusal that needs only the head comes instead of 100 Continue.
-TEST_F(Refusals, ComeBeforeContinue) {
+// The body is announced and not sent: a refusal that needs only the head comes instead of 100 Continue, within 200 ms;
+// 100 Continue itself comes within 100 ms, and the body is at the upstream within 200 ms of being sent.
+TEST_F(Refusals, RW25_ComeBeforeContinue) {
+  const MachineLag lag;
   const auto head = [](const char* key, int length) {
     return std::string(
                "POST /v1/chat/completions HTTP/1.1\r\nHost: g\r\nExpect: 100-continue\r\nAuthorization: Bearer ") +
            key + "\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n";
   };
-  expect_refusal(ask_once(gateway_.port(), head("GW9", 2000)), 401, "invalid_api_key");
-  expect_refusal(ask_once(gateway_.port(), head("GW1", 100 << 10)), 413, "body_too_large");
+  const Reply wrong_key = ask_once(gateway_.port(), head("GW9", 2000));
+  expect_refusal(wrong_key, 401, "invalid_api_key");
+  EXPECT_LE(to_ms(wrong_key.took()), to_ms(scaled(200ms) + lag.slack()));
+  const Reply too_large = ask_once(gateway_.port(), head("GW1", 100 << 10));
+  expect_refusal(too_large, 413, "body_too_large");
+  EXPECT_LE(to_ms(too_large.took()), to_ms(scaled(200ms) + lag.slack()));
 
   RawClient client(gateway_.port());
-  const std::string body = chat_body(false);
+  const std::string body = chat_body(false, "m", R"(,"pad":")" + std::string(2000, 'x') + "\"");
   const Reply interim = client.ask(head("GW1", static_cast<int>(body.size())));
   EXPECT_EQ(interim.status, 100);
+  EXPECT_LE(to_ms(interim.took()), to_ms(scaled(100ms) + lag.slack()));
+  const Time sent = now();
   EXPECT_EQ(client.ask(body).status, 200);
+  EXPECT_LE(to_ms(upstream_.arrivals().at(0).at - sent), to_ms(scaled(200ms) + lag.slack()));
   EXPECT_EQ(upstream_.arrival_count(), 1u);
   EXPECT_FALSE(upstream_.arrivals()[0].head.has("expect"));
 }
@@ -189,7 +199,7 @@ TEST_F(Refusals, OfHeadsOverTheLimit) {
 }
 
 // Each of these is answered 400 and the connection closed, with the whole second request behind it never read as one.
-TEST_F(Refusals, OfMessagesThatBreakTheWireRules) {
+TEST_F(Refusals, RW23_OfMessagesThatBreakTheWireRules) {
   const std::string start = "POST /v1/chat/completions HTTP/1.1\r\n", host = "Host: g\r\nAuthorization: Bearer GW1\r\n";
   const std::string body = chat_body(false), length = "Content-Length: " + std::to_string(body.size()) + "\r\n";
   const std::string chunked = "Transfer-Encoding: chunked\r\n", chunks = chunk(body) + final_chunk();
@@ -200,6 +210,9 @@ TEST_F(Refusals, OfMessagesThatBreakTheWireRules) {
       {"two lengths", start + host + length + "Content-Length: 5\r\n\r\n" + body},
       {"length with sign", start + host + "Content-Length: +5\r\n\r\n12345"},
       {"hex length", start + host + "Content-Length: 0x5\r\n\r\n12345"},
+      {"length of two words", start + host + "Content-Length: 5 5\r\n\r\n12345"},
+      {"gzip and length", start + host + "Transfer-Encoding: gzip\r\n" + length + "\r\n" + body},
+      {"length and gzip", start + host + length + "Transfer-Encoding: gzip\r\n\r\n" + body},
       {"length list", start + host + "Content-Length: 5, 5\r\n\r\n12345"},
       {"gzip coding", start + host + "Transfer-Encoding: gzip\r\n\r\n" + chunks},
       {"gzip, chunked", start + host + "Transfer-Encoding: gzip, chunked\r\n\r\n" + chunks},
