@@ -26,6 +26,7 @@ class HostileBackend : public testing::Test {
     auto config = basic_config({&upstream});
     for (const char* limit : {"first_byte", "idle", "total_unary"}) config["routes"]["m"]["timeouts"][limit] = "500ms";
     config["pools"]["p"]["probe"]["interval"] = "1h";
+    config["workers"] = 1;  // idle connections are a worker's own
     return config;
   }
   Reply ask() const { return ask_once(gateway_.port(), chat_request(chat_body(false)), scaled(10s)); }

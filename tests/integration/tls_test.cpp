@@ -141,6 +141,7 @@ class TlsBackends : public testing::Test {
     config["pools"]["p"]["backends"] = nlohmann::json::array({backend});
     config["pools"]["p"]["tls"] = tls;
     config["pools"]["p"]["probe"]["interval"] = "200ms";
+    config["workers"] = 1;  // sessions to resume are a worker's own
     config["pools"]["p"]["probe"]["timeout"] = "200ms";
     return config;
   }
