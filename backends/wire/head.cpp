@@ -2,21 +2,14 @@
 
 #include <cstring>
 
+#include "backends/wire/ascii.hpp"
 #include "backends/wire/byte_search.hpp"
 #include "backends/wire/token.hpp"
 
 namespace headgate::wire {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 // `literal` is lower case letters and '-'; `name` holds token characters only, so setting bit 5 folds case exactly.
 template <std::size_t N>

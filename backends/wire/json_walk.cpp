@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "backends/wire/ascii.hpp"
+
 namespace headgate::wire {
 namespace {
 
@@ -17,8 +19,6 @@ constexpr std::array<bool, 256> simple_escape = [] {
   for (const char c : std::string_view("\"\\/bfnrt")) table[static_cast<unsigned char>(c)] = true;
   return table;
 }();
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The four digits at the start of `hex`, known to be there.
 std::uint32_t code_unit(std::string_view hex) {

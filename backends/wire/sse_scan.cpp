@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "backends/wire/ascii.hpp"
 #include "backends/wire/json_walk.hpp"
 
 namespace headgate::wire {
@@ -171,12 +172,6 @@ void read_data(std::string_view data, EventFacts& facts) {
     return;
   }
   facts.usage_only = facts.usage && no_choice;
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 // The value of a data line; false for every other line.
