@@ -44,12 +44,12 @@ Result read(Framing framing, std::uint64_t length, const std::string& bytes, std
   return result;
 }
 
-struct Case {
+struct FramingCase {
   std::string bytes, data;
   bool done, bad;
 };
 
-std::vector<Case> chunked_cases() {
+std::vector<FramingCase> chunked_cases() {
   const std::string long_extension(4096, 'x'), long_trailer(8190, 'x');
   return {
       {"0\r\n\r\n", "", true, false},
@@ -98,7 +98,7 @@ std::vector<Case> chunked_cases() {
 }
 
 TEST(ChunkMeter, FollowsTheGrammarToTheLetter) {
-  for (const Case& c : chunked_cases()) {
+  for (const FramingCase& c : chunked_cases()) {
     const Result result = read(Framing::chunked, 0, c.bytes, c.bytes.size() + 1);
     EXPECT_EQ(result.data, c.data) << c.bytes;
     EXPECT_EQ(result.done, c.done) << c.bytes;
@@ -107,7 +107,7 @@ TEST(ChunkMeter, FollowsTheGrammarToTheLetter) {
 }
 
 TEST(ChunkMeter, GivesTheSameInPiecesOfAnySize) {
-  for (const Case& c : chunked_cases()) {
+  for (const FramingCase& c : chunked_cases()) {
     const Result whole = read(Framing::chunked, 0, c.bytes, c.bytes.size() + 1);
     for (const std::size_t step : {1, 2, 3, 5, 64})
       EXPECT_EQ(read(Framing::chunked, 0, c.bytes, step), whole) << c.bytes;

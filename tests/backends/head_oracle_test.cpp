@@ -11,15 +11,10 @@
 
 #include "backends/wire/head.hpp"
 
+#include "backends/printable.hpp"
+
 namespace headgate::wire {
 namespace {
-
-std::string printable(std::string text) {
-  for (std::size_t at = 0; (at = text.find_first_of("\r\n", at)) != std::string::npos; at += 2) {
-    text.replace(at, 1, text[at] == '\r' ? "\\r" : "\\n");
-  }
-  return text;
-}
 
 // What Beast refuses must be refused here too, save for what is let through on purpose; see the exceptions.
 TEST(RequestHead, AcceptsNothingThatBeastRefuses) {

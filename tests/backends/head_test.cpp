@@ -5,19 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "backends/printable.hpp"
+
 namespace headgate::wire {
 namespace {
 
 using namespace std::string_literals;
 
-struct Case {
+struct HeadCase {
   std::string bytes;
   HeadError error;
 };
 
 std::string post(const std::string& fields) { return "POST /v1/x HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n"; }
 
-std::vector<Case> request_cases() {
+std::vector<HeadCase> request_cases() {
   using enum HeadError;
   return {
       {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", none},
@@ -121,13 +123,6 @@ std::vector<Case> request_cases() {
   };
 }
 
-std::string printable(std::string text) {
-  for (std::size_t at = 0; (at = text.find_first_of("\r\n", at)) != std::string::npos; at += 2) {
-    text.replace(at, 1, text[at] == '\r' ? "\\r" : "\\n");
-  }
-  return text;
-}
-
 struct Verdict {
   Read read = Read::incomplete;
   HeadError error = HeadError::none;
@@ -144,7 +139,7 @@ Verdict feed(const std::string& bytes, std::size_t step) {
 }
 
 TEST(RequestHead, FollowsTheStrictRules) {
-  for (const Case& c : request_cases()) {
+  for (const HeadCase& c : request_cases()) {
     const Verdict verdict = feed(c.bytes, c.bytes.size());
     EXPECT_EQ(verdict.read, c.error == HeadError::none ? Read::complete : Read::bad) << printable(c.bytes);
     EXPECT_EQ(verdict.error, c.error) << printable(c.bytes) << ": " << describe(verdict.error);
@@ -152,7 +147,7 @@ TEST(RequestHead, FollowsTheStrictRules) {
 }
 
 TEST(RequestHead, IsJudgedAlikeByteByByte) {
-  for (const Case& c : request_cases()) {
+  for (const HeadCase& c : request_cases()) {
     for (const std::size_t step : {1, 2, 3, 7, 16}) {
       const Verdict verdict = feed(c.bytes, step);
       EXPECT_EQ(verdict.read, c.error == HeadError::none ? Read::complete : Read::bad) << printable(c.bytes);
@@ -162,7 +157,7 @@ TEST(RequestHead, IsJudgedAlikeByteByByte) {
 }
 
 TEST(RequestHead, IsJudgedAlikeInAnyTwoPieces) {
-  for (const Case& c : request_cases()) {
+  for (const HeadCase& c : request_cases()) {
     for (std::size_t cut = 0; cut <= c.bytes.size(); ++cut) {
       HeadReader reader;
       RequestHead head;
@@ -350,7 +345,7 @@ TEST(ResponseHead, IsFramedByStatusAndFields) {
 
 TEST(ResponseHead, FollowsTheStrictRules) {
   using enum HeadError;
-  const std::vector<Case> cases = {
+  const std::vector<HeadCase> cases = {
       {"HTTP/1.1 99 x\r\n\r\n", start_line},
       {"HTTP/1.1 099 x\r\n\r\n", start_line},
       {"HTTP/1.1 600 x\r\n\r\n", start_line},
@@ -369,7 +364,7 @@ TEST(ResponseHead, FollowsTheStrictRules) {
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", transfer_encoding},
       {"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", transfer_encoding},
   };
-  for (const Case& c : cases) {
+  for (const HeadCase& c : cases) {
     HeadReader reader;
     ResponseHead head;
     EXPECT_EQ(reader.response(c.bytes, head), Read::bad) << printable(c.bytes);

@@ -109,14 +109,14 @@ TEST(Skim, UnescapesTheModel) {
   }
 }
 
-struct Case {
+struct SkimCase {
   std::string body;
   SkimError error;
   std::string problem;
 };
 
-void check(const std::vector<Case>& cases) {
-  for (const Case& c : cases) {
+void check(const std::vector<SkimCase>& cases) {
+  for (const SkimCase& c : cases) {
     for (const char behind : {'"', '}', '0', ' ', '\0'}) {
       const Skimmed out = run(c.body, behind);
       EXPECT_EQ(out.error, c.error) << c.body;

@@ -111,7 +111,7 @@ TEST(EventEnd, FindsTheSameInAnyTwoPieces) {
   }
 }
 
-struct Case {
+struct ScanCase {
   std::string data;
   std::string facts;  // the names of those that are set, in the order of EventFacts
 };
@@ -131,8 +131,8 @@ std::string names_of(const EventFacts& facts) {
   return names;
 }
 
-void check(const std::vector<Case>& cases) {
-  for (const Case& c : cases) EXPECT_EQ(names_of(read_event("data: " + c.data + "\n\n")), c.facts) << c.data;
+void check(const std::vector<ScanCase>& cases) {
+  for (const ScanCase& c : cases) EXPECT_EQ(names_of(read_event("data: " + c.data + "\n\n")), c.facts) << c.data;
 }
 
 TEST(ReadEvent, TellsContentFromItsFrame) {

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "policies/moment.hpp"
+
 namespace headgate::policies {
 namespace {
-
-using namespace std::chrono_literals;
-
-constexpr Time at(Nanos since_start) { return Time{} + 1h + since_start; }
 
 TEST(Rate, SettlesAtTheRateOfEventsAndDecays) {
   Rate rate{2s};

@@ -10,7 +10,6 @@
 namespace headgate::policies {
 namespace {
 
-Arrival stream() { return {.stream = true}; }
 Arrival within(Nanos deadline) { return {.deadline = Time{} + deadline}; }
 
 TEST(Dispatcher, StartsAtOnceWithTheLimitsOfTheRoute) {

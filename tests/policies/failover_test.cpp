@@ -9,8 +9,6 @@
 namespace headgate::policies {
 namespace {
 
-Arrival stream() { return {.stream = true}; }
-
 TEST(Failover, FailsOverBeforeTheFirstTokenToAnotherBackend) {
   History h(PlanOf{}.pool(3).route({0}));
   const auto r = h.arrive(0s, stream());

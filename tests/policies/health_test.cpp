@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "policies/moment.hpp"
+
 namespace headgate::policies {
 namespace {
-
-constexpr Time at(Nanos since_start) { return Time{} + 1h + since_start; }
 
 struct Subject : Health {
   Subject() { configure({}); }

@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "policies/dispatcher.hpp"
+#include "policies/moment.hpp"
 
 namespace headgate::policies {
 
-constexpr Time at(Nanos since_start) { return Time{} + 1h + since_start; }
+inline Arrival stream() { return {.stream = true}; }
 
 struct PlanOf {
   Plan plan;
