@@ -19,8 +19,6 @@ constexpr std::size_t unread_max = 1 << 20;  // of a stream
 constexpr std::size_t read_room = 4096;
 constexpr Nanos farewell = 2s;  // for the peer's FIN after ours
 
-Time now() { return std::chrono::steady_clock::now(); }
-
 }  // namespace
 
 Connection::Connection(Replica& replica, int fd, Listener listener)
@@ -73,7 +71,7 @@ bool Connection::step() {
     if (due_) return false;
     if (!std::exchange(shut_, true)) {
       link_->shut_down();
-      alarm_.set(after(now(), farewell));
+      alarm_.set(after(std::chrono::steady_clock::now(), farewell));
     }
   }
   arm();

@@ -7,12 +7,6 @@
 #include "backends/mock/replica.hpp"
 
 namespace headgate::mock {
-namespace {
-
-Time now() { return std::chrono::steady_clock::now(); }
-
-}  // namespace
-
 void Connection::begin(Kind kind, std::string_view body) {
   kind_ = kind;
   in_work_ = true;
@@ -41,7 +35,7 @@ void Connection::apply(const Fault& fault) {
     case FaultKind::slow_head:
       phase_ = Phase::delayed;
       due_ = false;
-      alarm_.set(after(now(), std::chrono::milliseconds(fault.delay_ms)));
+      alarm_.set(after(std::chrono::steady_clock::now(), std::chrono::milliseconds(fault.delay_ms)));
       return;
     case FaultKind::status: {
       const std::string advice =

@@ -9,7 +9,7 @@
 namespace headgate::mock {
 namespace {
 
-const std::string streamed = R"(,"max_tokens":10,"stream":true,"stream_options":{"include_usage":true})";
+const std::string as_stream = R"(,"max_tokens":10,"stream":true,"stream_options":{"include_usage":true})";
 const std::string unary = R"(,"max_tokens":10)";
 
 // Every fault works the same paced and unpaced.
@@ -18,14 +18,14 @@ INSTANTIATE_TEST_SUITE_P(Profiles, MockFault, testing::Values(instant, quick()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 bool answers_well(const Mock& mock) {
-  return content_events(support::ask_once(mock.port(), post_chat("hi", streamed))) == 10;
+  return content_events(support::ask_once(mock.port(), post_chat("hi", as_stream))) == 10;
 }
 
 TEST_P(MockFault, ResetComesAfterTheGivenTokens) {
   Mock mock(GetParam());
   for (const std::size_t k : {std::size_t{0}, std::size_t{4}}) {
     mock.control(R"({"fault":"reset","count":1,"after_tokens":)" + std::to_string(k) + "}");
-    const Reply reply = support::ask_once(mock.port(), post_chat("hi", streamed));
+    const Reply reply = support::ask_once(mock.port(), post_chat("hi", as_stream));
     EXPECT_EQ(reply.status, 200);
     EXPECT_TRUE(reply.reset);
     EXPECT_FALSE(reply.complete);
@@ -50,13 +50,13 @@ TEST_P(MockFault, NoDoneEndsInGoodOrderWithoutFinish) {
   Mock mock(GetParam());
   mock.control(R"({"fault":"no_done","count":1,"after_tokens":3})");
   RawClient client(mock.port());
-  const Reply reply = client.ask(post_chat("hi", streamed));
+  const Reply reply = client.ask(post_chat("hi", as_stream));
   EXPECT_TRUE(reply.complete);
   EXPECT_EQ(content_events(reply), 3u);
   EXPECT_EQ(reply.body.find("[DONE]"), std::string::npos);
   EXPECT_EQ(reply.body.find("\"finish_reason\":\""), std::string::npos);
   EXPECT_EQ(reply.body.find("usage"), std::string::npos);
-  EXPECT_EQ(content_events(client.ask(post_chat("hi", streamed))), 10u);
+  EXPECT_EQ(content_events(client.ask(post_chat("hi", as_stream))), 10u);
 }
 
 TEST_P(MockFault, NoDoneTruncatesAUnaryBody) {
@@ -73,7 +73,7 @@ TEST_P(MockFault, StallSaysNothingMoreUntilTheCallerLeaves) {
   Mock mock(GetParam());
   mock.control(R"({"fault":"stall","after_tokens":2})");
   auto client = std::make_unique<RawClient>(mock.port());
-  client->send(post_chat("hi", streamed));
+  client->send(post_chat("hi", as_stream));
   EXPECT_EQ(content_events(client->read_reply(5s, [](const Reply& r) { return content_events(r) == 2; })), 2u);
   EXPECT_EQ(content_events(client->read_reply(200ms)), 2u);
   EXPECT_EQ(mock.state()["open"], 1);
@@ -92,7 +92,7 @@ TEST_P(MockFault, StatusIsAnsweredWithItsAdviceAndBody) {
   Mock mock(GetParam());
   mock.control(R"({"fault":"status","status":503,"retry_after":7,"count":1})");
   RawClient client(mock.port());
-  Reply reply = client.ask(post_chat("hi", streamed));
+  Reply reply = client.ask(post_chat("hi", as_stream));
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(reply.head.get("retry-after"), "7");
   EXPECT_EQ(support::plain_error_fault(reply), "");
@@ -112,7 +112,7 @@ TEST_P(MockFault, InBandErrorIsACommentAndAnErrorEvent) {
   Mock mock(GetParam());
   mock.control(R"({"fault":"in_band_error","type":"overloaded"})");
   RawClient client(mock.port());
-  Reply reply = client.ask(post_chat("hi", streamed));
+  Reply reply = client.ask(post_chat("hi", as_stream));
   EXPECT_EQ(reply.status, 200);
   EXPECT_TRUE(reply.complete);
   EXPECT_TRUE(reply.body.starts_with(": "));
@@ -127,7 +127,7 @@ TEST_P(MockFault, InBandErrorIsACommentAndAnErrorEvent) {
 TEST_P(MockFault, SlowHeadBeginsLate) {
   Mock mock(GetParam());
   mock.control(R"({"fault":"slow_head","delay_ms":150,"count":2})");
-  for (const std::string& how : {streamed, unary}) {
+  for (const std::string& how : {as_stream, unary}) {
     const Reply reply = support::ask_once(mock.port(), post_chat("hi", how));
     EXPECT_EQ(reply.status, 200);
     EXPECT_TRUE(reply.complete);
@@ -187,7 +187,7 @@ TEST(MockControlPort, EveryReplicaHasFaultsOfItsOwn) {
 TEST(MockWork, CountsWhatItServes) {
   Mock mock(quick());
   RawClient client(mock.port());
-  for (int i = 0; i < 3; ++i) client.ask(post_chat("hi", streamed));
+  for (int i = 0; i < 3; ++i) client.ask(post_chat("hi", as_stream));
   const Json state = mock.state();
   EXPECT_EQ(state["served"], 3);
   EXPECT_EQ(state["open"], 0);
