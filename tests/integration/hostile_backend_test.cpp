@@ -29,6 +29,13 @@ class HostileBackend : public testing::Test {
     config["workers"] = 1;  // idle connections are a worker's own
     return config;
   }
+  // For what is long.
+  bool take_your_time() {
+    auto config = gateway_.config();
+    for (const char* limit : {"first_byte", "idle", "total_unary"}) config["routes"]["m"]["timeouts"][limit] = "60s";
+    gateway_.rewrite_config(config);
+    return gateway_.admin_post("/admin/reload").status == 200;
+  }
   Reply ask() const { return ask_once(gateway_.port(), chat_request(chat_body(false)), scaled(10s)); }
 
   void expect(const Row& row) {
@@ -165,6 +172,7 @@ TEST_F(HostileBackend, ThatAnswersBeforeItHasReadIsHeard) {
       "HTTP/1.1 413 Payload Too Large\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: "
       "31\r\n\r\n"
       R"({"error":{"message":"too big"}})");
+  ASSERT_TRUE(take_your_time());
   const std::string body = chat_body(false, "m", ",\"user\":\"" + std::string(8 << 20, 'u') + "\"");
   const Reply reply = ask_once(gateway_.port(), chat_request(body), scaled(20s));
   EXPECT_EQ(reply.status, 413) << reply.raw.substr(0, 500);
@@ -186,10 +194,7 @@ TEST_F(HostileBackend, ThatSendsAHundredMegabytesTakesNoMemory) {
     for (std::size_t n = 0; n < pieces; ++n)
       if (!x.write(bytes)) return;
   });
-  auto config = gateway_.config();
-  for (const char* limit : {"first_byte", "idle", "total_unary"}) config["routes"]["m"]["timeouts"][limit] = "60s";
-  gateway_.rewrite_config(config);
-  ASSERT_EQ(gateway_.admin_post("/admin/reload").status, 200);
+  ASSERT_TRUE(take_your_time());
   const double before = resident_mib();
   RawClient caller(gateway_.port());
   caller.send(chat_request(chat_body(false)));
