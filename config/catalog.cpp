@@ -44,7 +44,7 @@ std::vector<std::string> never_shown(const HostPort& at, const Secret& key) {
 
 std::shared_ptr<const Target> make_target(const std::string& pool_name, const PoolOptions& pool,
                                           const BackendOptions& backend, const HostPort& at,
-                                          const policies::BackendPlan& plan, const backends::TlsContext& trust) {
+                                          const policies::BackendPlan& plan, const backends::TlsContext& trust, const IdBook& ids) {
   auto target = std::make_shared<Target>();
   target->id = plan.id;
   target->endpoint = plan.endpoint;
@@ -56,6 +56,8 @@ std::shared_ptr<const Target> make_target(const std::string& pool_name, const Po
     const std::string& name = pool.tls.server_name.empty() ? at.host : pool.tls.server_name;
     target->tls = std::make_shared<const backends::TlsPeer>(trust, name);
   }
+  target->connections = ids.connections()[index(plan.endpoint)];
+  target->connections_max = backend.connections_max.value_or(0);
   target->addresses = std::make_shared<backends::Addresses>();
   if (const auto numeric = backends::Endpoint::numeric(at.host, at.port)) target->addresses->put({*numeric});
   target->authority = authority(at);
@@ -92,8 +94,9 @@ void add_pool(Catalog& catalog, const std::string& name, const PoolOptions& pool
     entry.id = ids.backend(name + "/" + backend.name, where);
     entry.weight = backend.weight;
     if (at->tls && !trust) trust = load_trust(pool.tls);
-    auto target = make_target(name, pool, backend, *at, entry, trust);
-    add_endpoint(catalog, entry.endpoint, pool, *target, backend.slots);
+    auto target = make_target(name, pool, backend, *at, entry, trust, ids);
+    // A request has a connection to itself: what could not have one waits in the queue, or goes elsewhere.
+    add_endpoint(catalog, entry.endpoint, pool, *target, std::min(backend.slots, backend.connections_max.value_or(backend.slots)));
     if (catalog.targets.size() <= index(entry.id)) catalog.targets.resize(index(entry.id) + 1);
     catalog.targets[index(entry.id)] = std::move(target);
     plan.backends.push_back(entry);
@@ -134,7 +137,9 @@ std::uint8_t hex_value(char c) {
 }  // namespace
 
 policies::EndpointId IdBook::endpoint(const std::string& host_port) {
-  return policies::EndpointId{id_of(endpoints_, host_port, "endpoints")};
+  const std::uint32_t id = id_of(endpoints_, host_port, "endpoints");
+  if (id == connections_.size()) connections_.push_back(std::make_shared<backends::ConnectionCap>());
+  return policies::EndpointId{id};
 }
 
 policies::BackendId IdBook::backend(const std::string& pool_and_name, const std::string& host_port) {

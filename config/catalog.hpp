@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backends/connection_cap.hpp"
 #include "backends/io/addresses.hpp"
 #include "backends/io/tls_context.hpp"
 #include "config/network.hpp"
@@ -27,6 +28,8 @@ struct Target {
   std::string host;
   std::uint16_t port = 0;
   std::shared_ptr<const backends::TlsPeer> tls;  // null: plain HTTP
+  std::shared_ptr<backends::ConnectionCap> connections;  // of the endpoint, for the life of the process
+  std::uint32_t connections_max = 0;                     // 0: no cap
   std::shared_ptr<backends::Addresses> addresses;  // of a numeric host known from the start, of a name when looked up
   std::string authority;      // Host header: host, or host:port when the port is not the scheme's
   std::string model;          // empty: leave the caller's
@@ -88,9 +91,12 @@ class IdBook {
   policies::RouteId route(const std::string& name);
   std::size_t backends() const { return backends_.size(); }  // ids given out so far
   std::shared_ptr<std::atomic<std::uint64_t>> body_bytes(const std::string& key);
+  // By endpoint id: what counts the connections there. It stays with the endpoint, as its health does.
+  const std::vector<std::shared_ptr<backends::ConnectionCap>>& connections() const { return connections_; }
 
  private:
   std::unordered_map<std::string, std::uint32_t> endpoints_, backends_, pools_, routes_;
+  std::vector<std::shared_ptr<backends::ConnectionCap>> connections_;
   std::unordered_map<std::string, std::shared_ptr<std::atomic<std::uint64_t>>> body_bytes_;
 };
 

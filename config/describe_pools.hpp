@@ -46,6 +46,10 @@ struct Describe<BackendOptions> {
         field("weight", &B::weight, "Share of the requests under balance \"weighted\".", Range<std::uint32_t>{1, 1000}),
         field("slots", &B::slots, "Requests in flight at once; the same url in another pool shares them.",
               Range<std::uint32_t>{1, 100'000}),
+        absent_means("slots and what upstream.idle_max keeps",
+                     field("connections_max", &B::connections_max,
+                           "Connections open at once over all workers, idle ones too, probes not. It bounds slots as well.",
+                           Range<std::uint32_t>{1, 100'000})),
     };
   }
 };

@@ -111,6 +111,7 @@ struct BackendOptions {
   std::string url;  // http://host:port or https://host:port, no path
   std::uint32_t weight = 1;
   std::uint32_t slots = 16;  // requests in flight at once; the same url elsewhere shares them
+  std::optional<std::uint32_t> connections_max{};  // open at once, idle ones too, all workers together; shared likewise
 };
 
 struct PoolOptions {

@@ -135,7 +135,7 @@ class Validator {
   struct Endpoint {
     Place pool, backend;
     const PoolOptions* options;
-    std::uint32_t slots;
+    const BackendOptions* named;
   };
 
   void add(const Place& at, std::string message) { problems_.add(at.line, at.path, std::move(message)); }
@@ -196,16 +196,23 @@ class Validator {
     if (!fresh) add(plain.written() ? plain : digest, "is the same key as " + same_as(first->second) + " has");
   }
 
+  static std::string shown(const std::optional<std::uint32_t>& count) { return count ? std::to_string(*count) : "absent"; }
+
   // One endpoint has one limit and one health, whichever pools it stands in.
   void endpoint(const PoolOptions& pool, const BackendOptions& backend, const std::string& where, const Place& pool_at,
                 const Place& at) {
-    const auto [known, fresh] = endpoints_.emplace(where, Endpoint{pool_at, at, &pool, backend.slots});
+    const auto [known, fresh] = endpoints_.emplace(where, Endpoint{pool_at, at, &pool, &backend});
     const Endpoint& first = known->second;
     if (fresh || first.options == &pool) return;
     const Place slots = at.member("slots"), first_slots = first.backend.member("slots");
-    if (backend.slots != first.slots && !slots.faulty() && !first_slots.faulty()) {
-      add(slots, "is " + std::to_string(backend.slots) + ", must be " + std::to_string(first.slots) + " as " +
+    if (backend.slots != first.named->slots && !slots.faulty() && !first_slots.faulty()) {
+      add(slots, "is " + std::to_string(backend.slots) + ", must be " + std::to_string(first.named->slots) + " as " +
                      same_as(first_slots) + " is: both share the limit of " + where);
+    }
+    const Place most = at.member("connections_max"), first_most = first.backend.member("connections_max");
+    if (backend.connections_max != first.named->connections_max && !most.faulty() && !first_most.faulty()) {
+      add(most, "is " + shown(backend.connections_max) + ", must be " + shown(first.named->connections_max) + " as " +
+                    same_as(first_most) + " is: both share the connections to " + where);
     }
     agree(pool.probe, first.options->probe, pool_at.member("probe"), first.pool.member("probe"), where);
     agree(pool.health, first.options->health, pool_at.member("health"), first.pool.member("health"), where);

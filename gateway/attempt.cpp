@@ -16,7 +16,7 @@ constexpr int interim_max = 16;
 }  // namespace
 
 Attempt::Attempt(Exchange& exchange, const policies::Start& order, std::shared_ptr<const config::Target> backend)
-    : x(exchange), start(order), target(std::move(backend)), started_at_(exchange.shard.now()) {
+    : x(exchange), start(order), target(std::move(backend)), started_at_(exchange.shard.now()), kept_(exchange.shard.buffers) {
   x.request.target = target;
   ++x.request.attempts;
 }
@@ -90,19 +90,21 @@ void Attempt::succeed() {
 }
 
 void Attempt::give_back() {
-  const bool again = keep_alive_ && request_written_ && body.done() && link->in().empty();
+  const bool again = keep_alive_ && request_written_ && body.done() && link->in().size() == body.size();
   link->owner(nullptr);
+  kept_ = std::move(link->in());
   if (again) {
     x.shard.upstream.give(static_cast<std::uint32_t>(start.endpoint), std::move(link), x.shard.now());
-  } else {
-    link.reset();
+    if (target->connections->pressed()) x.shard.lend_idle(*target);
   }
+  link.reset();
   x.shard.counters.upstream_connections.sub();
 }
 
 backends::Task<bool> Attempt::run() {
   for (bool idle_too = true;; idle_too = false) {
     End step = co_await connect(idle_too);
+    share_ = {};  // of a connection that did not come about
     if (step != End::ok) co_return end(step);
     step = co_await write_request();
     if (step == End::ok) step = co_await read_head();
@@ -134,13 +136,14 @@ backends::Task<End> Attempt::connect(bool idle_too) {
   if (idle_too) link = x.shard.upstream.take(static_cast<std::uint32_t>(start.endpoint));
   if (link && link->tls_server() != target->tls.get()) link.reset();  // of an earlier configuration
   reused_ = link != nullptr;
-  if (reused_) {
-    link->owner(&x.waker);
-    bytes_before_ = link->bytes_read();
-    x.shard.counters.upstream_connections.add();
-    co_return End::ok;
-  }
+  if (reused_) co_return use_idle();
   const Time until = std::min(start.connect_by, start.end_by);
+  const backends::ShareWaiter who{&x.shard, x.slot, x.shard.next_ticket(), !idle_too};
+  share_ = target->connections->take_or_wait(who);
+  if (!share_) {
+    const End step = co_await await_share(who, until);
+    if (step != End::ok || reused_) co_return step;
+  }
   const auto addresses = target->addresses->get();
   const std::size_t count = addresses->size(), first = x.shard.next_address++;
   for (std::size_t i = 0; i < count; ++i) {
@@ -151,6 +154,7 @@ backends::Task<End> Attempt::connect(bool idle_too) {
     link->owner(&x.waker);
     while (link->connecting() && !interrupted() && x.shard.now() < give_up) co_await x.pause(give_up);
     if (link->connected()) {
+      link->hold(std::move(share_));
       x.shard.counters.upstream_connections.add();
       co_return End::ok;
     }
@@ -162,6 +166,35 @@ backends::Task<End> Attempt::connect(bool idle_too) {
     if (ours) co_return End::no_socket;
   }
   co_return End::connect;
+}
+
+End Attempt::use_idle() {
+  link->owner(&x.waker);
+  bytes_before_ = link->bytes_read();
+  x.shard.counters.upstream_connections.add();
+  return End::ok;
+}
+
+// At the cap: the next share or idle connection that anyone gives up. There is always one on the way, because no more
+// requests are started than may have connections; that none comes is no fault of the backend's.
+backends::Task<End> Attempt::await_share(backends::ShareWaiter who, Time until) {
+  x.ticket = who.ticket;
+  if (backends::LinkPtr own = x.shard.upstream.take(static_cast<std::uint32_t>(start.endpoint))) own.reset();
+  x.shard.shared.ask_for_idle(x.shard.number, target);
+  while (!x.moving && !interrupted() && x.shard.now() < until) co_await x.pause(until);
+  if (!x.moving) {
+    x.ticket = 0;
+    target->connections->leave(who);
+    co_return interrupted().value_or(End::no_socket);
+  }
+  const auto moving = std::exchange(x.moving, nullptr);
+  if (!moving->connection()) {
+    share_ = std::move(moving->share);
+    co_return End::ok;
+  }
+  link = backends::Link::adopt(x.shard.loop, x.shard.buffers, *moving);
+  reused_ = true;
+  co_return use_idle();
 }
 
 // How a handshake failed, if one did: a word for the metric, the whole story for the log.

@@ -44,10 +44,14 @@ class Attempt {
   // Tells the Dispatcher. Always false, for `co_return end(..)`. The connection is closed unless the answer was whole.
   bool end(policies::End how);
   void succeed();    // the same for a complete answer; the caller gets it afterwards
-  void give_back();  // the connection, if it can serve again; when nothing of it is needed any more
+  // The connection, if it can serve again. What came on it stays in received(), for a caller who takes his time.
+  void give_back();
+  backends::Buffer& received() { return link ? link->in() : kept_; }
 
  private:
   backends::Task<policies::End> connect(bool idle_too);
+  policies::End use_idle();
+  backends::Task<policies::End> await_share(backends::ShareWaiter who, Time until);
   void note_handshake();
   backends::Task<policies::End> write_request();
   backends::Task<policies::End> read_head();
@@ -59,6 +63,8 @@ class Attempt {
   PassedLimit passed_limit(policies::End how) const;
 
   const Time started_at_;
+  backends::Buffer kept_;
+  backends::ConnectionShare share_;  // until there is a connection that holds it
   bool ended_ = false, reused_ = false, request_written_ = false, keep_alive_ = false;
   int interims_ = 0;                // 1xx heads swallowed
   std::uint64_t bytes_before_ = 0;  // read on this connection before this request

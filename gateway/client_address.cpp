@@ -2,17 +2,9 @@
 
 #include <algorithm>
 
+#include "backends/wire/ascii.hpp"
+
 namespace headgate::gateway {
-
-namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-}  // namespace
 
 // From the end: each proxy has written whom it heard, and what stands before the first that is not trusted may be made
 // up.
@@ -28,7 +20,7 @@ void find_client(Exchange& x) {
     if (field->id != wire::Name::other || !wire::equals_ignoring_case(field->name, "x-forwarded-for")) continue;
     for (std::string_view left = field->value; !left.empty();) {
       const std::size_t comma = left.rfind(',');
-      const std::string_view last = trimmed(comma == std::string_view::npos ? left : left.substr(comma + 1));
+      const std::string_view last = wire::trim(comma == std::string_view::npos ? left : left.substr(comma + 1));
       left = comma == std::string_view::npos ? std::string_view() : left.substr(0, comma);
       const auto address = backends::IpAddress::parse(last);
       if (!address) return;  // not an address: nothing before it is worth more

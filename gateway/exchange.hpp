@@ -121,6 +121,8 @@ struct Exchange {
   wire::Splice splice;
   KeyMemo key_memo;
   Inbox inbox;
+  std::uint64_t ticket = 0;                        // waits for a connection under a backend's cap; 0: does not
+  std::shared_ptr<backends::Link::Moving> moving;  // what has come for it
   RequestState request;
   BodyMemory::Hold body_hold;  // before the key that it counts for goes
   std::string named_client;   // by a trusted proxy

@@ -18,6 +18,10 @@ enum class Metric : std::uint8_t {
   backend_in_flight_limit,
   backend_health,
   backend_drained,
+  backend_connections,
+  backend_connections_max,
+  connection_waits,
+  connections_lent,
   health_changes,
   probe_failures,
   ejections,
@@ -66,6 +70,14 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
     {"headgate_backend_health", Kind::gauge, "1 while the backend's address is in rotation, 0 while it is out.",
      "backend"},
     {"headgate_backend_drained", Kind::gauge, "1 while the backend's address is drained by hand.", "backend"},
+    {"headgate_backend_connections", Kind::gauge,
+     "Open connections to a backend's address, idle ones too; probes apart.", "backend"},
+    {"headgate_backend_connections_max", Kind::gauge,
+     "Most connections to a backend's address that may be open at once; 0: no cap.", "backend"},
+    {"headgate_connection_waits_total", Kind::counter,
+     "Attempts that waited because the backend's connections were at their cap.", "backend"},
+    {"headgate_connections_lent_total", Kind::counter,
+     "Idle connections to a backend at its cap that went over to an attempt of another worker.", "backend"},
     {"headgate_health_changes_total", Kind::counter, "Times a backend's address went into or out of rotation.",
      "backend"},
     {"headgate_probe_failures_total", Kind::counter, "Health probes missed.", "backend"},
@@ -149,6 +161,16 @@ void each_backend(Page& page, const MetricsView& view, Metric metric, Value valu
   }
 }
 
+using Figures = backends::ConnectionCap::Figures;
+
+template <class Value>
+void each_connection_figure(Page& page, const MetricsView& view, Metric metric, Value value) {
+  each_backend(page, view, metric, [&](const policies::EndpointState& endpoint) {
+    const std::size_t at = policies::index(endpoint.id);
+    return value(at < view.connections.size() ? view.connections[at]->figures() : Figures());
+  });
+}
+
 template <class Value>
 void each_pool(Page& page, const MetricsView& view, Metric metric, Value value) {
   page.family(metric);
@@ -204,6 +226,10 @@ void render_backends(Page& page, const MetricsView& view) {
   each_backend(page, view, Metric::backend_health,
                [](const State& e) { return e.planned && e.health == policies::HealthState::up ? 1u : 0u; });
   each_backend(page, view, Metric::backend_drained, [](const State& e) { return e.drained ? 1u : 0u; });
+  each_connection_figure(page, view, Metric::backend_connections, [](const Figures& f) { return f.open; });
+  each_connection_figure(page, view, Metric::backend_connections_max, [](const Figures& f) { return f.most; });
+  each_connection_figure(page, view, Metric::connection_waits, [](const Figures& f) { return f.waits_total; });
+  each_connection_figure(page, view, Metric::connections_lent, [](const Figures& f) { return f.lent_total; });
   each_backend(page, view, Metric::health_changes, [](const State& e) { return e.health_changes_total; });
   each_backend(page, view, Metric::probe_failures, [](const State& e) { return e.probe_failures_total; });
   each_backend(page, view, Metric::ejections, [](const State& e) { return e.ejections_total; });

@@ -10,10 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "backends/connection_cap.hpp"
 #include "backends/io/tls_failure.hpp"
 #include "gateway/count.hpp"
 #include "gateway/ending.hpp"
@@ -69,6 +71,7 @@ struct MetricsView {
   const policies::Snapshot& snapshot;
   const ShardCounters& counters;  // summed over the shards
   const NameBook& names;
+  std::span<const std::shared_ptr<backends::ConnectionCap>> connections;  // by endpoint id
   const HoldTimes& lock_held;  // of the Dispatcher
   std::uint64_t config_version = 0;
   std::uint64_t reloads_ok = 0, reloads_failed = 0;

@@ -168,7 +168,7 @@ backends::Task<bool> StreamRelay::send_ready() {
     behind = "0\r\n\r\n";
   }
   if (last) r.finished = true;
-  const std::string_view events = a_.body.data(a_.link->in()).substr(0, from_buffer);
+  const std::string_view events = a_.body.data(a_.received()).substr(0, from_buffer);
   const std::string_view tail = committed_ ? std::string_view(tail_end_) : std::string_view();
   std::array<backends::Piece, 5> pieces{boost::asio::buffer(x_.out), boost::asio::buffer(comments_), boost::asio::buffer(events),
                                            boost::asio::buffer(tail), boost::asio::buffer(behind)};
@@ -176,7 +176,7 @@ backends::Task<bool> StreamRelay::send_ready() {
   comments_.clear();
   if (committed_) {
     tail_end_.clear();
-    a_.body.consume(a_.link->in(), ready_);
+    a_.body.consume(a_.received(), ready_);
     ready_ = 0;
   }
   co_return sent;
@@ -223,7 +223,8 @@ backends::Task<bool> StreamRelay::run() {
     complete_ = committed_ && over(now) && whole() && !error_;
     if (complete_) a_.succeed();  // counted and released before the caller sees the end
     const bool failing = !committed_ && trouble(now).has_value();
-    if ((committed_ && (ready_ > 0 || commits || over(now))) || !comments_.empty() || (hold_over && !failing)) {
+    if (complete_) a_.give_back();  // while the caller takes the rest it serves others
+    if (complete_ || (committed_ && (ready_ > 0 || commits || over(now))) || !comments_.empty() || (hold_over && !failing)) {
       const bool sent = co_await send_ready();
       if (!complete_ && !sent) co_return a_.end(End::cancelled);
       if (complete_ && !sent) x_.close_after = true;
@@ -242,7 +243,6 @@ backends::Task<bool> StreamRelay::run() {
     }
     news = a_.link->bytes_read() != seen;
   }
-  a_.give_back();
   co_return true;
 }
 

@@ -47,10 +47,9 @@ void append_cost_line(std::string& out, const RequestState& r, const config::Pri
 // An error that names the backend, or is too long to be searched for that: the caller gets its status.
 backends::Task<bool> deliver_status(Attempt& a) {
   a.succeed();
+  a.give_back();
   RefusalAnswer fixed{.refusal = Refusal::upstream_status, .status = a.head.status, .more_head = a.advice};
   co_await answer_ourselves(a.x, fixed);
-  a.body.consume(a.link->in(), a.body.size());
-  a.give_back();
   co_return true;
 }
 
@@ -69,6 +68,7 @@ backends::Task<bool> deliver_whole(Attempt& a) {
   if (success) count_tokens(x.request, facts, text.size());
   if (!success && !may_be_shown(text, *a.target)) co_return co_await deliver_status(a);
   a.succeed();
+  a.give_back();  // while its caller takes the answer it serves others; the text stays where it is
   write_answer_head(x, a.head.status, "");
   x.out.resize(x.out.size() - 2);
   x.out.append("Content-Length: ");
@@ -80,8 +80,6 @@ backends::Task<bool> deliver_whole(Attempt& a) {
   std::array<backends::Piece, 2> pieces{boost::asio::buffer(x.out), boost::asio::buffer(text)};
   const bool sent = co_await x.send(pieces);
   if (!sent) x.close_after = true;
-  a.body.consume(a.link->in(), a.body.size());
-  a.give_back();
   co_return true;
 }
 

@@ -73,7 +73,13 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
       prober_(io_, catalog->options.seed, [this](policies::EndpointId endpoint, bool ok) { host_.probed(endpoint, ok); }),
       signals_(io_, SIGTERM, SIGINT, SIGHUP) {
   names_.learn(*catalog);
-  const Shared shared{host_, access_log_, bodies_, draining_, connections_, addresses_, [this] { return ready(); }};
+  set_connection_caps(*catalog);
+  const Shared shared{host_, access_log_, bodies_, draining_, connections_, addresses_, [this] { return ready(); },
+                      [this](std::uint16_t asking, std::shared_ptr<const config::Target> target) {
+                        for (const auto& shard : shards_) {
+                          if (shard->number != asking) shard->give_up_idle(target);
+                        }
+                      }};
   for (std::uint32_t n = 0; n < catalog->options.workers; ++n) {
     shards_.push_back(std::make_unique<Shard>(static_cast<std::uint16_t>(n), shared, catalog));
   }
@@ -198,6 +204,12 @@ void Server::shard_ended() {
   wheel_timer_.cancel();
 }
 
+void Server::set_connection_caps(const config::Catalog& catalog) {
+  for (const auto& target : catalog.targets) {
+    if (target) target->connections->most(target->connections_max);
+  }
+}
+
 bool Server::ready() { return !draining_ && host_.any_servable(*catalog()); }
 
 ReloadReport Server::reload() {
@@ -230,6 +242,7 @@ ReloadReport Server::reload() {
   for (const std::string& warning : report.warnings) spdlog::warn("reload: {}", warning);
   names_.learn(*next);
   bodies_.bytes_max(now.limits.bodies->count);
+  set_connection_caps(*next);
   host_.replan(*next);
   for (const auto& shard : shards_) shard->use(next);
   admin_->set_token(now.admin.token);
@@ -281,6 +294,7 @@ std::string Server::metrics() {
   return render_metrics({.snapshot = snapshot,
                          .counters = *sum,
                          .names = names_,
+                         .connections = ids_.connections(),
                          .lock_held = host_.lock_held(),
                          .config_version = catalog()->version,
                          .reloads_ok = reloads_ok_,

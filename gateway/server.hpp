@@ -42,6 +42,7 @@ class Server {
   void cut();
   [[noreturn]] void give_up();
   void shard_ended();
+  void set_connection_caps(const config::Catalog& catalog);
   bool ready();
   std::string metrics();
   std::string state();

@@ -119,10 +119,48 @@ void Shard::deliver(Delivery delivery) {
   exchange->waker.wake();
 }
 
+// At a backend's cap of connections: a share that another connection has given up, or an idle connection of another
+// shard, is brought to the request that waits for it. If it is gone what came goes on to the next.
+void Shard::share_freed(std::uint32_t slot, std::uint64_t ticket, backends::ConnectionShare share) {
+  move_here(slot, ticket, std::make_shared<backends::Link::Moving>(std::move(share)));
+}
+
+void Shard::move_here(std::uint32_t slot, std::uint64_t ticket, std::shared_ptr<backends::Link::Moving> moving) {
+  loop.post([this, slot, ticket, moving = std::move(moving)] {
+    Exchange* exchange = slot < slots_.size() ? slots_[slot] : nullptr;
+    if (exchange == nullptr || exchange->ticket != ticket) return;
+    exchange->ticket = 0;
+    exchange->moving = moving;
+    exchange->waker.wake();
+  });
+}
+
+void Shard::give_up_idle(std::shared_ptr<const config::Target> target) {
+  loop.post([this, target = std::move(target)] { lend_idle(*target); });
+}
+
+void Shard::lend_idle(const config::Target& target) {
+  using Wish = backends::ConnectionCap::Wish;
+  backends::ConnectionCap& cap = *target.connections;
+  const auto endpoint = static_cast<std::uint32_t>(target.endpoint);
+  while (cap.pressed()) {
+    backends::LinkPtr link = upstream.take(endpoint);
+    if (!link) return;
+    if (!link->can_move()) continue;  // closed: its share goes to the one who waits
+    backends::ShareWaiter who;
+    const Wish wish = cap.wish(who);
+    if (wish == Wish::keep) return upstream.give(endpoint, std::move(link), now());
+    if (wish == Wish::lend) static_cast<Shard*>(who.worker)->move_here(who.slot, who.ticket, link->move_out());
+  }
+}
+
 void Shard::use(std::shared_ptr<const config::Catalog> catalog) {
   loop.post([this, catalog = std::move(catalog)]() mutable {
     catalog_ = std::move(catalog);
     upstream.options(pool_options(*catalog_));
+    for (const auto& target : catalog_->targets) {
+      if (target && target->connections->pressed()) lend_idle(*target);  // their cap is lower than it was
+    }
   });
 }
 

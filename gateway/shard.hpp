@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/connection_cap.hpp"
 #include "backends/io/listener.hpp"
 #include "backends/io/tls_context.hpp"
 #include "backends/io/wheel.hpp"
@@ -33,9 +34,10 @@ struct Shared {
   std::atomic<std::uint32_t>& connections;  // of callers
   AddressCounts& addresses;
   std::function<bool()> ready;
+  std::function<void(std::uint16_t asking, std::shared_ptr<const config::Target>)> ask_for_idle;  // of the other shards
 };
 
-class Shard final : public OrderPort {
+class Shard final : public OrderPort, public backends::ShareTaker {
  public:
   Shard(std::uint16_t number, Shared shared, std::shared_ptr<const config::Catalog> catalog);
   ~Shard();
@@ -46,6 +48,8 @@ class Shard final : public OrderPort {
 
   // Any thread.
   void post(Delivery delivery) override;
+  void share_freed(std::uint32_t slot, std::uint64_t ticket, backends::ConnectionShare share) override;
+  void give_up_idle(std::shared_ptr<const config::Target> target);  // to requests that wait at its cap
   void use(std::shared_ptr<const config::Catalog> catalog);
   void stop_listening();  // no new connections; idle ones are closed, the others after their answer
   void cut_all();         // what still runs ends now: one error event for streams, 503 for the rest
@@ -60,6 +64,8 @@ class Shard final : public OrderPort {
   // Advice where nobody knows when what is missing is given back: 1 to 1.5 s, so that those who are sent away do not come
   // back together.
   Nanos come_back_in() { return Nanos(1'000'000'000 + static_cast<std::int64_t>(unit(next_id_bits()) * 5e8)); }
+  void lend_idle(const config::Target& target);  // the same, here and now
+  std::uint64_t next_ticket() { return ++tickets_drawn_; }
   bool draining() const { return shared.draining.load(std::memory_order_relaxed); }
 
   const std::uint16_t number;
@@ -81,6 +87,7 @@ class Shard final : public OrderPort {
   void accepting_paused(int error);
   bool said_lately(Time& at);
   void deliver(Delivery delivery);
+  void move_here(std::uint32_t slot, std::uint64_t ticket, std::shared_ptr<backends::Link::Moving> moving);
   void flush_lines();
   void close_if_empty();
 
@@ -92,6 +99,7 @@ class Shard final : public OrderPort {
   backends::Alarm flusher_;
   bool stopping_ = false;
   Time paused_said_at_{}, handshake_said_at_{};
+  std::uint64_t tickets_drawn_ = 0;
   std::uint64_t id_seed_, ids_made_ = 0;  // request ids: unlike those of other shards and earlier processes
 };
 

@@ -59,6 +59,22 @@ LinkPtr Link::dial(Loop& loop, BufferPool& pool, const Endpoint& to, const std::
   return link;
 }
 
+std::shared_ptr<Link::Moving> Link::move_out() {
+  loop_.unwatch(fd_, *this);
+  ended_ = true;
+  return std::make_shared<Moving>(std::move(share_), std::exchange(fd_, -1));
+}
+
+LinkPtr Link::adopt(Loop& loop, BufferPool& pool, Moving& from) {
+  LinkPtr link = adopt(loop, pool, std::exchange(from.fd, -1));
+  link->share_ = std::move(from.share);
+  return link;
+}
+
+Link::Moving::~Moving() {
+  if (fd >= 0) ::close(fd);
+}
+
 Link::~Link() {
   if (tls_ != nullptr && connected()) tls_->say_goodbye();
   close();
@@ -176,6 +192,7 @@ void Link::close() {
   loop_.forget(*this);
   ::close(fd_);
   fd_ = -1;
+  share_ = {};
 }
 
 void Link::reset() {

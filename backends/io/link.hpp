@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "backends/connection_cap.hpp"
 #include "backends/io/buffer.hpp"
 #include "backends/io/endpoint.hpp"
 #include "backends/io/loop.hpp"
@@ -75,6 +76,14 @@ class Link final : public Loop::Watched {
   void reset();      // close with RST: the peer learns that the answer is not whole
   void shut_down();  // FIN after what was written
 
+  // Under a cap: the share goes back when the descriptor is closed.
+  void hold(ConnectionShare share) { share_ = std::move(share); }
+  // An idle one may go to another worker, who adopts it. TLS stays where its tickets are.
+  bool can_move() const { return tls_ == nullptr && connected() && !write_failed_ && in_.empty(); }
+  struct Moving;
+  std::shared_ptr<Moving> move_out();  // this link has ended then
+  static LinkPtr adopt(Loop& loop, BufferPool& pool, Moving& from);
+
  private:
   Link(Loop& loop, BufferPool& pool, int fd);
   void on_ready(std::uint32_t events) override;
@@ -94,6 +103,7 @@ class Link final : public Loop::Watched {
   std::uint64_t bytes_read_ = 0;
   std::unique_ptr<TlsSession> tls_;  // null: none
   std::string tls_failure_text_;
+  ConnectionShare share_;
   int fd_;
   bool armed_ = false;
   bool readable_ = true;  // there may be bytes: an edge came and was not yet used up
@@ -103,6 +113,18 @@ class Link final : public Loop::Watched {
   bool awaiting_writable_ = false;
   TlsFailure tls_failure_{};
   bool ended_ = false, clean_end_ = false, write_failed_ = false, short_of_ = false;
+};
+
+// A connection, or only the share for one, on its way to another worker. Whoever does not take it closes it.
+struct Link::Moving {
+  explicit Moving(ConnectionShare with, int descriptor = -1) : share(std::move(with)), fd(descriptor) {}
+  ~Moving();
+  Moving(const Moving&) = delete;
+  Moving& operator=(const Moving&) = delete;
+  bool connection() const { return fd >= 0; }
+
+  ConnectionShare share;
+  int fd;
 };
 
 }  // namespace headgate::backends

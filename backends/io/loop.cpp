@@ -43,6 +43,11 @@ bool Loop::watch(int fd, Watched& who) {
   return epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
+void Loop::unwatch(int fd, const Watched& who) {
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+  forget(who);
+}
+
 void Loop::forget(const Watched& who) {
   for (std::size_t i = next_event_; i < event_count_; ++i) {
     if (events_[i].data.ptr == &who) events_[i].events = 0;

@@ -22,6 +22,7 @@ struct Filled {
     catalog = config::make_catalog(options, ids, 3);
     names.learn(*catalog);
     fill_snapshot();
+    fill_connections();
     fill_counters();
   }
 
@@ -45,6 +46,12 @@ struct Filled {
     snapshot.endpoints.push_back({policies::EndpointId{999}});  // nobody knows its name: left out
     snapshot.pools = {{catalog->plan.pools[0].id, 3, 3000, 1}, {catalog->plan.pools[1].id, 4, 4000, 1}};
     snapshot.routes = {{catalog->routes.find("big")->second.id, 9.5}};
+  }
+
+  void fill_connections() {
+    const auto& cap = ids.connections()[policies::index(catalog->plan.endpoints[0].id)];
+    held = cap->take_or_wait({});
+    cap->most(3);
   }
 
   void fill_counters() {
@@ -84,7 +91,8 @@ struct Filled {
   }
 
   std::string render() const {
-    return render_metrics({snapshot, counters, names, lock_held, 3, 2, 1, 31, 32, 33, true, 1'700'000'000.25, "0.1.0"});
+    return render_metrics({snapshot, counters, names, ids.connections(), lock_held, 3, 2, 1, 31, 32, 33, true,
+                           1'700'000'000.25, "0.1.0"});
   }
 
   config::IdBook ids;
@@ -93,6 +101,7 @@ struct Filled {
   HoldTimes lock_held;
   policies::Snapshot snapshot;
   ShardCounters counters;
+  backends::ConnectionShare held;
 };
 
 // To renew after a wanted change: HEADGATE_WRITE_GOLDEN=1 tests_gateway --gtest_filter=Metrics.MatchTheGoldenText
@@ -143,7 +152,7 @@ TEST(Metrics, SumOverShards) {
   sum.add(one.counters);
   sum.add(two.counters);
   const auto samples = support::parse_metrics(
-      render_metrics({one.snapshot, sum, one.names, one.lock_held, 3, 2, 1, 31, 32, 33, true, 0, "0.1.0"}));
+      render_metrics({one.snapshot, sum, one.names, {}, one.lock_held, 3, 2, 1, 31, 32, 33, true, 0, "0.1.0"}));
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_total", {{"route", "big"}}), 2 * 21);
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_total", {{"route", "other"}}), 4);
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_in_progress"), 10);

@@ -132,6 +132,7 @@ void ScriptedUpstream::accept_all() {
       Connection& connection = connections_.emplace_back();
       connection.socket = std::move(accepted);
       connection.number = connections_.size() - 1;
+      connected_max_ = std::max(connected_max_, count_connected());
       connection.thread = std::thread([this, &connection] { serve(connection); });
     }
   }
@@ -146,6 +147,12 @@ void ScriptedUpstream::serve(Connection& connection) {
     const bool last = same_name(arrival.head.get("connection"), "close");
     if (!run(connection, std::move(arrival)) || last) break;
   }
+  end(connection);
+}
+
+void ScriptedUpstream::end(Connection& connection, bool with_reset) {
+  const std::lock_guard lock(mutex_);
+  if (with_reset) connection.socket.reset();
   connection.socket.close();
 }
 
@@ -179,7 +186,7 @@ bool ScriptedUpstream::read_request(Connection& connection, Arrival& into) {
     }
     const int ready = ::poll(waited.data(), waited.size(), left_ms(until));
     if (ready == 0 && now() >= until) {
-      if (with_reset) connection.socket.reset();
+      if (with_reset) end(connection, true);
       return false;
     }
     if (waited[1].revents != 0) return false;
@@ -226,6 +233,15 @@ std::size_t ScriptedUpstream::count_open() const {
     if (::poll(&state, 1, 0) == 0) ++open;
   }
   return open;
+}
+
+std::size_t ScriptedUpstream::count_connected() const {
+  std::size_t connected = 0;
+  for (const Connection& connection : connections_) {
+    pollfd state{connection.socket.descriptor(), POLLRDHUP, 0};
+    if (state.fd >= 0 && ::poll(&state, 1, 0) == 0) ++connected;
+  }
+  return connected;
 }
 
 void ScriptedUpstream::set_script(Script script) {
@@ -283,6 +299,11 @@ std::vector<Time> ScriptedUpstream::probes() const {
 std::size_t ScriptedUpstream::connection_count() const {
   const std::lock_guard lock(mutex_);
   return connections_.size();
+}
+
+std::size_t ScriptedUpstream::connected_max() const {
+  const std::lock_guard lock(mutex_);
+  return connected_max_;
 }
 
 std::size_t ScriptedUpstream::open_now() const {

@@ -123,6 +123,7 @@ class ScriptedUpstream {
   std::vector<Written> written() const;
   std::vector<Time> probes() const;
   std::size_t connection_count() const;  // ever accepted
+  std::size_t connected_max() const;     // at once, when one was accepted; those that the peer has ended do not count
   std::size_t open_now() const;          // requests with a running script
   std::size_t open_max() const;
   // Waits until that many requests arrived in all.
@@ -140,7 +141,9 @@ class ScriptedUpstream {
   void serve(Connection& connection);
   bool read_request(Connection& connection, Arrival& into);
   bool run(Connection& connection, Arrival arrival);
-  std::size_t count_open() const;  // with the mutex held
+  std::size_t count_open() const;       // with the mutex held
+  std::size_t count_connected() const;  // likewise
+  void end(Connection& connection, bool with_reset = false);
 
   Socket listener_;
   std::uint16_t port_;
@@ -156,7 +159,7 @@ class ScriptedUpstream {
   std::vector<Written> written_;
   std::vector<Time> probes_;
   std::vector<Exchange*> running_;
-  std::size_t open_max_ = 0;
+  std::size_t open_max_ = 0, connected_max_ = 0;
   std::thread acceptor_;
 };
 
