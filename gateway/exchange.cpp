@@ -25,7 +25,11 @@ backends::Task<bool> Exchange::send(std::span<backends::Piece> pieces, Time unti
     const Time give_up = std::min(after(shard.now(), stall), until);
     caller->await_writable();
     while (caller->awaiting_writable()) {
-      if (abandoned() || shard.now() >= give_up) co_return false;
+      if (abandoned() || shard.now() >= until) co_return false;
+      if (shard.now() >= give_up) {
+        shard.counters.closed(ClosedByUs::write_stall);
+        co_return false;
+      }
       co_await pause(give_up);
     }
   }

@@ -32,10 +32,10 @@ std::optional<RefusalAnswer> hold(Exchange& x, std::uint64_t bytes) {
   const bool key = grown == BodyMemory::Grown::key_has_its_part;
   const std::uint64_t left = key ? x.body_hold.key_left() : x.shard.shared.bodies.left();
   return RefusalAnswer{.refusal = key ? Refusal::bodies_per_key : Refusal::memory,
-          .value = static_cast<std::int64_t>(bytes),
-          .limit = static_cast<std::int64_t>(left),
-          .retry_after = x.shard.come_back_in(),
-          .repeat_ok = !x.request.budgets.repeat};
+                       .value = static_cast<std::int64_t>(bytes),
+                       .limit = static_cast<std::int64_t>(left),
+                       .retry_after = x.shard.come_back_in(),
+                       .repeat_ok = !x.request.budgets.repeat};
 }
 
 RefusalAnswer too_slow(Refusal which, std::string_view how, Nanos value, Nanos limit) {
@@ -89,7 +89,9 @@ backends::Task<bool> read_head(Exchange& x) {
       co_return false;
     }
     if ((read == wire::Read::complete ? x.head.bytes : in.size()) > head_max) {
-      RefusalAnswer no{.refusal = Refusal::headers_too_large, .value = static_cast<std::int64_t>(in.size()), .limit = static_cast<std::int64_t>(head_max)};
+      RefusalAnswer no{.refusal = Refusal::headers_too_large,
+                       .value = static_cast<std::int64_t>(in.size()),
+                       .limit = static_cast<std::int64_t>(head_max)};
       co_await reject(x, no);
       co_return false;
     }
@@ -100,6 +102,8 @@ backends::Task<bool> read_head(Exchange& x) {
       if (begun) {
         RefusalAnswer no = too_slow(Refusal::head_timeout, {}, x.shard.now() - x.request.received, limits(x).head_time);
         co_await reject(x, no);
+      } else {
+        x.shard.counters.closed(ClosedByUs::idle);
       }
       co_return false;
     }
@@ -156,7 +160,9 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
       co_return RefusalAnswer{.refusal = Refusal::bad_request, .detail = "broken chunk in the body"};
     }
     if (x.body.size() > limit.body.count) {
-      co_return RefusalAnswer{.refusal = Refusal::body_too_large, .value = static_cast<std::int64_t>(x.body.size()), .limit = static_cast<std::int64_t>(limit.body.count)};
+      co_return RefusalAnswer{.refusal = Refusal::body_too_large,
+                              .value = static_cast<std::int64_t>(x.body.size()),
+                              .limit = static_cast<std::int64_t>(limit.body.count)};
     }
     if (x.body.done()) co_return std::nullopt;
     if (x.abandoned()) {
@@ -165,7 +171,8 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
     const Time now = x.shard.now();
     if (x.caller->bytes_read() != seen) last_byte = now;
     seen = x.caller->bytes_read();
-    const auto slowest = static_cast<std::int64_t>(x.body.total() / std::max<std::uint64_t>(limit.body_rate_min.count, 1));
+    const auto slowest =
+        static_cast<std::int64_t>(x.body.total() / std::max<std::uint64_t>(limit.body_rate_min.count, 1));
     const Nanos total_max = rate_grace + std::chrono::seconds(slowest);
     const Time until = std::min(after(last_byte, limit.body_idle), after(began, total_max));
     if (now >= until) {
@@ -186,15 +193,17 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
 backends::Task<> leave_body(Exchange& x) {
   if (x.body.done()) co_return;
   backends::Buffer& in = x.caller->in();
-  const bool keep = x.head.framing == wire::Framing::length && x.head.content_length <= unread_kept_max && !x.close_after;
+  const bool keep =
+      x.head.framing == wire::Framing::length && x.head.content_length <= unread_kept_max && !x.close_after;
   if (!keep) {
     x.close_after = true;
     x.caller->shut_down();
   }
-  const Time until = after(x.shard.now(), linger);
+  const Time until = after(x.shard.now(), keep ? std::min(linger, limits(x).body_idle) : linger);
   const std::uint64_t first = x.caller->bytes_read();
   // The head is not needed any more: what comes is dropped as it comes.
-  while (!x.body.done() && !x.body.bad() && !x.abandoned() && x.shard.now() < until && x.caller->bytes_read() - first < unread_taken_max) {
+  while (!x.body.done() && !x.body.bad() && !x.abandoned() && x.shard.now() < until &&
+         x.caller->bytes_read() - first < unread_taken_max) {
     x.body.pull(in);
     if (x.body.done()) break;
     if (keep && in.room() == 0) in.reserve(in.size());
@@ -204,7 +213,9 @@ backends::Task<> leave_body(Exchange& x) {
     }
     co_await x.pause(until);
   }
-  if (!x.body.done()) x.close_after = true;
+  if (x.body.done()) co_return;
+  x.close_after = true;
+  if (!x.abandoned()) x.shard.counters.closed(ClosedByUs::unread_body);
 }
 
 std::optional<RefusalAnswer> check_body(Exchange& x, policies::Arrival& arrival) {

@@ -30,6 +30,7 @@ enum class Metric : std::uint8_t {
   retry_credit,
   caller_connections,
   connections_refused,
+  connections_closed,
   accept_pauses,
   tls_failures,
   upstream_connections,
@@ -89,6 +90,9 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
     {"headgate_caller_connections", Kind::gauge, "Open connections from callers.", ""},
     {"headgate_connections_refused_total", Kind::counter,
      "Connections closed unread because as many were open as listen allows, in all or from one address.", "limit"},
+    {"headgate_connections_closed_total", Kind::counter,
+     "Callers' connections closed at a limit of time: idle, not reading their answer, writing on what was refused.",
+     "reason"},
     {"headgate_accept_pauses_total", Kind::counter,
      "Times that accepting paused because descriptors or memory had run out.", ""},
     {"headgate_tls_handshake_failures_total", Kind::counter, "TLS handshakes that failed.", "peer,reason"},
@@ -248,6 +252,9 @@ void render_traffic(Page& page, const MetricsView& view) {
   page.family(Metric::connections_refused);
   page.sample(counters.connections_refused.get(), {{"limit", "connections_max"}});
   page.sample(counters.connections_refused_by_address.get(), {{"limit", "connections_per_address"}});
+  page.family(Metric::connections_closed);
+  for (std::size_t i = 0; i < closed_by_us; ++i)
+    page.sample(counters.connections_closed[i].get(), {{"reason", name_of(static_cast<ClosedByUs>(i))}});
   one(page, Metric::accept_pauses, counters.accept_pauses.get());
   page.family(Metric::tls_failures);
   each_tls_failure(page, "caller", counters.tls_failures);
@@ -322,6 +329,7 @@ void ShardCounters::add(const ShardCounters& other) {
   caller_connections.add(other.caller_connections.get());
   connections_refused.add(other.connections_refused.get());
   connections_refused_by_address.add(other.connections_refused_by_address.get());
+  for (std::size_t i = 0; i < closed_by_us; ++i) connections_closed[i].add(other.connections_closed[i].get());
   accept_pauses.add(other.accept_pauses.get());
   for (std::size_t i = 0; i < backends::tls_failures; ++i) {
     tls_failures[i].add(other.tls_failures[i].get());

@@ -17,6 +17,7 @@
 
 #include "backends/connection_cap.hpp"
 #include "backends/io/tls_failure.hpp"
+#include "gateway/closed_by_us.hpp"
 #include "gateway/count.hpp"
 #include "gateway/ending.hpp"
 #include "gateway/hold_times.hpp"
@@ -56,6 +57,7 @@ struct ShardCounters {
   RouteCounters& route(policies::RouteId id) { return routes[std::min(policies::index(id), other_route)]; }
   RouteCounters& without_route() { return routes[no_route]; }
   void refused(Refusal refusal) { refusals_by_code[static_cast<std::size_t>(refusal)].add(); }
+  void closed(ClosedByUs why) { connections_closed[static_cast<std::size_t>(why)].add(); }
   void add(const ShardCounters& other);
 
   std::array<RouteCounters, routes_shown + 2> routes;
@@ -63,6 +65,7 @@ struct ShardCounters {
   Count requests_in_progress;                      // gauge: head complete, last byte not yet sent
   Count caller_connections, upstream_connections;  // gauges
   Count connections_refused, connections_refused_by_address, accept_pauses;
+  std::array<Count, closed_by_us> connections_closed;                             // by ClosedByUs
   std::array<Count, backends::tls_failures> tls_failures, upstream_tls_failures;  // by TlsFailure
   Count stream_events, sse_parse_errors, cancelled_by_caller, streams_cut, usage_estimated;
 };
@@ -72,7 +75,7 @@ struct MetricsView {
   const ShardCounters& counters;  // summed over the shards
   const NameBook& names;
   std::span<const std::shared_ptr<backends::ConnectionCap>> connections;  // by endpoint id
-  const HoldTimes& lock_held;  // of the Dispatcher
+  const HoldTimes& lock_held;                                             // of the Dispatcher
   std::uint64_t config_version = 0;
   std::uint64_t reloads_ok = 0, reloads_failed = 0;
   std::uint64_t access_log_dropped = 0;  // lines

@@ -75,7 +75,8 @@ std::string line_of(const AccessEntry& entry) {
 
 TEST(AccessLine, HoldsEveryFieldInAFixedOrder) {
   EXPECT_EQ(line_of(full_entry()),
-            "{\"time\":\"2026-03-04T05:06:07.089Z\",\"id\":\"req-1\",\"client\":\"2001:db8::1\",\"key\":\"team\",\"route\":\"big\",\"status\":200,"
+            "{\"time\":\"2026-03-04T05:06:07.089Z\",\"id\":\"req-1\",\"client\":\"2001:db8::1\",\"key\":\"team\","
+            "\"route\":\"big\",\"status\":200,"
             "\"in\":10,\"out\":20,\"estimated\":false,\"cached\":3,\"queue_ms\":1.500,\"ttft_ms\":75.250,"
             "\"total_ms\":1234.567,\"backend\":\"pool/a\",\"attempts\":2,\"outcome\":\"ok\",\"cause\":\"\","
             "\"method\":\"POST\",\"path\":\"/v1/chat/completions\",\"stream\":true,\"bytes\":4321}\n");
@@ -87,7 +88,8 @@ TEST(AccessLine, SaysNullWhereNoContentCame) {
   entry.outcome = Ending::refused;
   entry.cause = "queue_full";
   EXPECT_EQ(line_of(entry),
-            "{\"time\":\"1970-01-01T00:00:00.000Z\",\"id\":\"\",\"client\":\"\",\"key\":\"\",\"route\":\"\",\"status\":503,\"in\":0,"
+            "{\"time\":\"1970-01-01T00:00:00.000Z\",\"id\":\"\",\"client\":\"\",\"key\":\"\",\"route\":\"\",\"status\":"
+            "503,\"in\":0,"
             "\"out\":0,\"estimated\":false,\"cached\":0,\"queue_ms\":0.000,\"ttft_ms\":null,\"total_ms\":0.000,"
             "\"backend\":\"\",\"attempts\":0,\"outcome\":\"refused\",\"cause\":\"queue_full\",\"method\":\"\","
             "\"path\":\"\",\"stream\":false,\"bytes\":0}\n");

@@ -74,6 +74,7 @@ struct Filled {
     counters.requests_in_progress.add(9);
     counters.requests_in_progress.sub(4);
     counters.accept_pauses.add(20);
+    for (std::size_t i = 0; i < closed_by_us; ++i) counters.connections_closed[i].add(70 + i);
     for (std::size_t i = 0; i < backends::tls_failures; ++i) {
       counters.tls_failures[i].add(40 + i);
       counters.upstream_tls_failures[i].add(60 + i);
@@ -162,6 +163,7 @@ TEST(Metrics, SumOverShards) {
   EXPECT_EQ(support::sum_of(samples, "headgate_ttft_seconds_bucket", {{"route", "big"}, {"le", "0.005"}}), 2);
   EXPECT_EQ(support::sum_of(samples, "headgate_ttft_seconds_bucket", {{"route", "big"}, {"le", "300"}}), 4);
   EXPECT_EQ(support::sum_of(samples, "headgate_ttft_seconds_bucket", {{"route", "big"}, {"le", "+Inf"}}), 6);
+  EXPECT_EQ(support::sum_of(samples, "headgate_connections_closed_total", {{"reason", "write_stall"}}), 2 * 71);
   EXPECT_EQ(support::sum_of(samples, "headgate_streams_cut_total"), 52);
   EXPECT_EQ(support::sum_of(samples, "headgate_usage_estimated_total"), 54);
 }
