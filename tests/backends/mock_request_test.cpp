@@ -27,7 +27,7 @@ std::string message(const std::string& role, const std::string& content) {
   return R"({"role":")" + role + R"(","content":)" + content + "}";
 }
 
-std::string chat(const std::string& messages, const std::string& extra = {}) {
+std::string chat_of(const std::string& messages, const std::string& extra = {}) {
   return R"({"model":"m","messages":[)" + messages + "]" + extra + "}";
 }
 
@@ -48,20 +48,22 @@ TEST(MockRequest, CountsTheWordsOfAllMessageContents) {
       {message("user", R"("")"), 0},
   };
   for (const Case& c : cases) {
-    const Read got = read(Kind::chat, chat(c.messages));
+    const Read got = read(Kind::chat, chat_of(c.messages));
     ASSERT_TRUE(got.ok) << c.messages << got.problem.message;
     EXPECT_EQ(got.ask.prompt_tokens, c.words) << c.messages;
   }
 }
 
 TEST(MockRequest, EscapedAndPlainTextsAreTheSameConversation) {
-  EXPECT_EQ(read(Kind::chat, chat(message("user", R"("a b")"))).ask.state,
-            read(Kind::chat, chat(message("user", R"("\u0061\u0020b")"))).ask.state);
+  EXPECT_EQ(read(Kind::chat, chat_of(message("user", R"("a b")"))).ask.state,
+            read(Kind::chat, chat_of(message("user", R"("\u0061\u0020b")"))).ask.state);
 }
 
 TEST(MockRequest, TheSmallerCapDecidesAndIsBounded) {
   const std::string user = message("user", R"("hi")");
-  const auto tokens = [&](const std::string& extra) { return read(Kind::chat, chat(user, extra)).ask.output_tokens; };
+  const auto tokens = [&](const std::string& extra) {
+    return read(Kind::chat, chat_of(user, extra)).ask.output_tokens;
+  };
   EXPECT_EQ(tokens(R"(,"max_tokens":5)"), 5u);
   EXPECT_EQ(tokens(R"(,"max_completion_tokens":7)"), 7u);
   EXPECT_EQ(tokens(R"(,"max_tokens":5,"max_completion_tokens":3)"), 3u);
@@ -74,22 +76,22 @@ TEST(MockRequest, TheSmallerCapDecidesAndIsBounded) {
 
 TEST(MockRequest, ReadsTheStreamFields) {
   const std::string user = message("user", R"("hi")");
-  EXPECT_FALSE(read(Kind::chat, chat(user)).ask.stream);
-  const Ask ask = read(Kind::chat, chat(user, R"(,"stream":true,"stream_options":{"include_usage":true})")).ask;
+  EXPECT_FALSE(read(Kind::chat, chat_of(user)).ask.stream);
+  const Ask ask = read(Kind::chat, chat_of(user, R"(,"stream":true,"stream_options":{"include_usage":true})")).ask;
   EXPECT_TRUE(ask.stream);
   EXPECT_TRUE(ask.include_usage);
-  EXPECT_FALSE(read(Kind::chat, chat(user, R"(,"stream":null,"stream_options":null)")).ask.stream);
+  EXPECT_FALSE(read(Kind::chat, chat_of(user, R"(,"stream":null,"stream_options":null)")).ask.stream);
 }
 
 TEST(MockRequest, ATrailingAssistantMessageIsContinued) {
   const std::string user = message("user", R"("hi")");
-  EXPECT_FALSE(read(Kind::chat, chat(user)).ask.leading_space);
-  EXPECT_TRUE(read(Kind::chat, chat(user + "," + message("assistant", R"("so far")"))).ask.leading_space);
-  EXPECT_FALSE(read(Kind::chat, chat(user + "," + message("assistant", R"("so far ")"))).ask.leading_space);
-  EXPECT_FALSE(read(Kind::chat, chat(user + "," + message("assistant", R"("")"))).ask.leading_space);
-  EXPECT_FALSE(read(Kind::chat, chat(user + "," + message("assistant", R"("x")") + "," + user)).ask.leading_space);
-  const std::uint32_t whole = read(Kind::chat, chat(user)).ask.output_tokens;
-  EXPECT_EQ(read(Kind::chat, chat(user + "," + message("assistant", R"("so far")"))).ask.output_tokens, whole - 2);
+  EXPECT_FALSE(read(Kind::chat, chat_of(user)).ask.leading_space);
+  EXPECT_TRUE(read(Kind::chat, chat_of(user + "," + message("assistant", R"("so far")"))).ask.leading_space);
+  EXPECT_FALSE(read(Kind::chat, chat_of(user + "," + message("assistant", R"("so far ")"))).ask.leading_space);
+  EXPECT_FALSE(read(Kind::chat, chat_of(user + "," + message("assistant", R"("")"))).ask.leading_space);
+  EXPECT_FALSE(read(Kind::chat, chat_of(user + "," + message("assistant", R"("x")") + "," + user)).ask.leading_space);
+  const std::uint32_t whole = read(Kind::chat, chat_of(user)).ask.output_tokens;
+  EXPECT_EQ(read(Kind::chat, chat_of(user + "," + message("assistant", R"("so far")"))).ask.output_tokens, whole - 2);
 }
 
 TEST(MockRequest, CompletionsTakeTextOrTokens) {
@@ -127,7 +129,7 @@ TEST(MockRequest, NamesWhatIsWrong) {
   const Case cases[] = {
       {Kind::chat, "[]", "", "the body must be a JSON object"},
       {Kind::chat, R"({"model":"m",)", "", "the body is not valid JSON at byte 13"},
-      {Kind::chat, chat(user) + "x", "", "the body is not valid JSON at byte 57"},
+      {Kind::chat, chat_of(user) + "x", "", "the body is not valid JSON at byte 57"},
       {Kind::chat, R"({"messages":[]})", "model", "model is missing"},
       {Kind::chat, R"({"model":7})", "model", "model must be a string"},
       {Kind::chat, R"({"model":"m","messages":[]})", "messages", "messages is missing or empty"},
@@ -135,16 +137,16 @@ TEST(MockRequest, NamesWhatIsWrong) {
       {Kind::completion, R"({"model":"m"})", "prompt", "prompt is missing"},
       {Kind::completion, R"({"model":"m","prompt":["a","b"]})", "prompt", "this server answers one prompt at a time"},
       {Kind::embedding, R"({"model":"m","input":[]})", "input", "input must not be empty"},
-      {Kind::chat, chat(user, R"(,"max_tokens":0)"), "max_tokens",
+      {Kind::chat, chat_of(user, R"(,"max_tokens":0)"), "max_tokens",
        "max_tokens must be a whole number from 1 to 4294967295, not 0"},
-      {Kind::chat, chat(user, R"(,"max_tokens":-3)"), "max_tokens",
+      {Kind::chat, chat_of(user, R"(,"max_tokens":-3)"), "max_tokens",
        "max_tokens must be a whole number from 1 to 4294967295, not -3"},
-      {Kind::chat, chat(user, R"(,"max_tokens":1.5)"), "max_tokens",
+      {Kind::chat, chat_of(user, R"(,"max_tokens":1.5)"), "max_tokens",
        "max_tokens must be a whole number from 1 to 4294967295, not 1.5"},
-      {Kind::chat, chat(user, R"(,"max_tokens":99999999999999999999999)"), "max_tokens",
+      {Kind::chat, chat_of(user, R"(,"max_tokens":99999999999999999999999)"), "max_tokens",
        "max_tokens must be a whole number from 1 to 4294967295, not 99999999999999999999999"},
-      {Kind::chat, chat(user, R"(,"n":2)"), "n", "n must be a whole number from 1 to 1, not 2"},
-      {Kind::chat, chat(user, R"(,"stream":"yes")"), "stream", "stream must be true or false"},
+      {Kind::chat, chat_of(user, R"(,"n":2)"), "n", "n must be a whole number from 1 to 1, not 2"},
+      {Kind::chat, chat_of(user, R"(,"stream":"yes")"), "stream", "stream must be true or false"},
       {Kind::embedding, R"({"model":"m","input":"a","encoding_format":"hex"})", "encoding_format",
        R"(encoding_format must be "float" or "base64", not "hex")"},
   };
@@ -159,9 +161,10 @@ TEST(MockRequest, NamesWhatIsWrong) {
 TEST(MockRequest, AReaderIsReusedWithoutMemory) {
   RequestReader reader;
   Ask ask;
-  ASSERT_TRUE(reader.read(Kind::chat, chat(message("user", R"("a b")"), R"(,"stream":true,"max_tokens":4)"), 0, ask));
+  ASSERT_TRUE(
+      reader.read(Kind::chat, chat_of(message("user", R"("a b")"), R"(,"stream":true,"max_tokens":4)"), 0, ask));
   ASSERT_FALSE(reader.read(Kind::chat, "{}", 0, ask));
-  ASSERT_TRUE(reader.read(Kind::chat, chat(message("user", R"("a b")")), 0, ask));
+  ASSERT_TRUE(reader.read(Kind::chat, chat_of(message("user", R"("a b")")), 0, ask));
   EXPECT_FALSE(ask.stream);
   EXPECT_FALSE(ask.cap.has_value());
   EXPECT_EQ(ask.prompt_tokens, 2u);
