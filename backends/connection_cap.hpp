@@ -82,7 +82,7 @@ class ConnectionCap : public std::enable_shared_from_this<ConnectionCap> {
   mutable std::mutex mutex_;  // guards what is below
   std::uint32_t open_ = 0, most_ = 0;
   std::uint64_t waits_ = 0, lent_ = 0;
-  std::vector<ShareWaiter> line_;          // no longer than the requests in flight at this backend
+  std::vector<ShareWaiter> line_;     // no longer than the requests in flight at this backend
   std::atomic<bool> pressed_{false};  // for who only looks
 };
 

@@ -9,7 +9,8 @@
 namespace headgate::config {
 namespace {
 
-constexpr std::string_view url_form = "must be http://host:port or https://host:port without a path, such as \"http://127.0.0.1:9001\"";
+constexpr std::string_view url_form =
+    "must be http://host:port or https://host:port without a path, such as \"http://127.0.0.1:9001\"";
 constexpr std::string_view listen_form = "must be address:port, such as \"127.0.0.1:8080\" or \"[::1]:8080\"";
 
 std::string bracketed(const HostPort& at) {

@@ -24,6 +24,7 @@ Parsed<HostPort> parse_backend_url(std::string_view text);  // host in lower cas
 bool is_loopback(std::string_view numeric_address);
 
 std::string authority(const HostPort& at);  // for a Host header: without the port when it is the scheme's own
-std::string host_port(const HostPort& at);  // always with the port, behind "https://" if so; the identity of an endpoint
+std::string host_port(
+    const HostPort& at);  // always with the port, behind "https://" if so; the identity of an endpoint
 
 }  // namespace headgate::config

@@ -44,7 +44,8 @@ std::vector<std::string> never_shown(const HostPort& at, const Secret& key) {
 
 std::shared_ptr<const Target> make_target(const std::string& pool_name, const PoolOptions& pool,
                                           const BackendOptions& backend, const HostPort& at,
-                                          const policies::BackendPlan& plan, const backends::TlsContext& trust, const IdBook& ids) {
+                                          const policies::BackendPlan& plan, const backends::TlsContext& trust,
+                                          const IdBook& ids) {
   auto target = std::make_shared<Target>();
   target->id = plan.id;
   target->endpoint = plan.endpoint;
@@ -96,7 +97,8 @@ void add_pool(Catalog& catalog, const std::string& name, const PoolOptions& pool
     if (at->tls && !trust) trust = load_trust(pool.tls);
     auto target = make_target(name, pool, backend, *at, entry, trust, ids);
     // A request has a connection to itself: what could not have one waits in the queue, or goes elsewhere.
-    add_endpoint(catalog, entry.endpoint, pool, *target, std::min(backend.slots, backend.connections_max.value_or(backend.slots)));
+    add_endpoint(catalog, entry.endpoint, pool, *target,
+                 std::min(backend.slots, backend.connections_max.value_or(backend.slots)));
     if (catalog.targets.size() <= index(entry.id)) catalog.targets.resize(index(entry.id) + 1);
     catalog.targets[index(entry.id)] = std::move(target);
     plan.backends.push_back(entry);
@@ -198,7 +200,8 @@ std::shared_ptr<const Catalog> make_catalog(Options options, IdBook& ids, std::u
   catalog->targets.resize(ids.backends());
   for (const auto& [name, route] : options.routes) add_route(*catalog, name, route, ids);
   for (const KeyOptions& key : options.keys) catalog->keys.push_back(make_key(key, ids));
-  for (const std::string& text : options.listen.trusted_proxies) catalog->trusted_proxies.push_back(*parse_network(text));
+  for (const std::string& text : options.listen.trusted_proxies)
+    catalog->trusted_proxies.push_back(*parse_network(text));
   catalog->certificate = load_certificate(options.listen.tls);
   catalog->options = std::move(options);
   return catalog;

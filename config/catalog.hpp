@@ -1,8 +1,8 @@
 // A loaded and checked configuration in the form the gateway uses: looked up by name or id, immutable, one per version.
 #pragma once
 
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,13 +27,13 @@ struct Target {
   std::string pool, name;  // name: "pool/backend", the value of x-headgate-backend
   std::string host;
   std::uint16_t port = 0;
-  std::shared_ptr<const backends::TlsPeer> tls;  // null: plain HTTP
+  std::shared_ptr<const backends::TlsPeer> tls;          // null: plain HTTP
   std::shared_ptr<backends::ConnectionCap> connections;  // of the endpoint, for the life of the process
   std::uint32_t connections_max = 0;                     // 0: no cap
   std::shared_ptr<backends::Addresses> addresses;  // of a numeric host known from the start, of a name when looked up
-  std::string authority;      // Host header: host, or host:port when the port is not the scheme's
-  std::string model;          // empty: leave the caller's
-  std::string authorization;  // "Bearer ..." or empty
+  std::string authority;                           // Host header: host, or host:port when the port is not the scheme's
+  std::string model;                               // empty: leave the caller's
+  std::string authorization;                       // "Bearer ..." or empty
   bool forward_client_auth = false;
   bool reports_usage = true;
   PriceOptions price;
@@ -60,7 +60,7 @@ struct Key {
   std::string name;
   std::array<std::uint8_t, 32> sha256{};
   bool every_route = false;
-  std::vector<policies::RouteId> routes;  // sorted
+  std::vector<policies::RouteId> routes;                   // sorted
   std::shared_ptr<std::atomic<std::uint64_t>> body_bytes;  // held by its requests; the same one after a reload
 };
 

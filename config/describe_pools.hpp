@@ -46,10 +46,11 @@ struct Describe<BackendOptions> {
         field("weight", &B::weight, "Share of the requests under balance \"weighted\".", Range<std::uint32_t>{1, 1000}),
         field("slots", &B::slots, "Requests in flight at once; the same url in another pool shares them.",
               Range<std::uint32_t>{1, 100'000}),
-        absent_means("slots and what upstream.idle_max keeps",
-                     field("connections_max", &B::connections_max,
-                           "Connections open at once over all workers, idle ones too, probes not. It bounds slots as well.",
-                           Range<std::uint32_t>{1, 100'000})),
+        absent_means(
+            "slots and what upstream.idle_max keeps",
+            field("connections_max", &B::connections_max,
+                  "Connections open at once over all workers, idle ones too, probes not. It bounds slots as well.",
+                  Range<std::uint32_t>{1, 100'000})),
     };
   }
 };
@@ -60,8 +61,11 @@ struct Describe<PoolTlsOptions> {
     using T = PoolTlsOptions;
     return std::tuple{
         absent_means("whom the system trusts",
-                     field("ca", &T::ca, "PEM file with the authorities, or the certificates, to trust. Read again at each reload.", forms::file)),
-        absent_means("the host of the url", field("server_name", &T::server_name, "The name their certificates must be for.", forms::server_name)),
+                     field("ca", &T::ca,
+                           "PEM file with the authorities, or the certificates, to trust. Read again at each reload.",
+                           forms::file)),
+        absent_means("the host of the url", field("server_name", &T::server_name,
+                                                  "The name their certificates must be for.", forms::server_name)),
         field("verify", &T::verify, "false: any certificate will do, also that of somebody in between."),
     };
   }

@@ -57,7 +57,8 @@ std::string file_problem(std::string_view text) {
 }
 
 std::string server_name_problem(std::string_view text) {
-  const bool good = all(text, 253, [](char c) { return is_alphanumeric(c) || c == '.' || c == ':' || c == '_' || c == '-'; });
+  const bool good =
+      all(text, 253, [](char c) { return is_alphanumeric(c) || c == '.' || c == ':' || c == '_' || c == '-'; });
   return good ? "" : "must be a host name or an address, such as \"models.internal\"";
 }
 

@@ -32,8 +32,10 @@ inline constexpr Text path{"path beginning with /", R"(^/[!-"$-~]*$)", path_prob
 inline constexpr Text file{"a file name", R"(^[^\u0000-\u001f\u007f]{1,4096}$)", file_problem};
 inline constexpr Text server_name{"a host name or address", R"(^[A-Za-z0-9.:_-]{1,253}$)", server_name_problem};
 inline constexpr Text network{"address or address/bits", R"(^[0-9a-fA-F:.]+(/\d{1,3})?$)", network_problem};
-inline constexpr Text origin{"scheme://host[:port] in lower case, or *", R"(^(\*|[a-z][a-z0-9+.-]*://[a-z0-9.-]+(:\d{1,5})?|[a-z][a-z0-9+.-]*://\[[0-9a-f:.]+\](:\d{1,5})?)$)",
-                             origin_problem};
+inline constexpr Text origin{
+    "scheme://host[:port] in lower case, or *",
+    R"(^(\*|[a-z][a-z0-9+.-]*://[a-z0-9.-]+(:\d{1,5})?|[a-z][a-z0-9+.-]*://\[[0-9a-f:.]+\](:\d{1,5})?)$)",
+    origin_problem};
 inline constexpr Text log{"stdout, stderr, off or a file name", R"(^[^\u0000-\u001f\u007f]{1,4096}$)", log_problem};
 
 }  // namespace headgate::config::forms

@@ -33,7 +33,7 @@ struct Bytes {
   friend auto operator<=>(const Bytes&, const Bytes&) = default;
 };
 
-struct ListenTlsOptions {  // both or neither
+struct ListenTlsOptions {   // both or neither
   std::string certificate;  // PEM file: the certificate, then its chain
   std::string key;          // PEM file, without a passphrase
 };
@@ -60,10 +60,10 @@ struct LimitOptions {
   Nanos body_idle = 5s;          // a byte at least this often
   Bytes body_rate_min{1 << 10};  // per second on average, after the first 20 s
   Bytes backend_head{64 << 10};
-  std::optional<Bytes> bodies;  // sum of all bodies held; default a quarter of the memory there is
+  std::optional<Bytes> bodies;          // sum of all bodies held; default a quarter of the memory there is
   std::optional<Bytes> bodies_per_key;  // of them, one key's; default half of bodies, at least one body
-  Nanos keep_alive = 75s;       // idle callers
-  Nanos write_stall = 30s;      // a caller that reads nothing
+  Nanos keep_alive = 75s;               // idle callers
+  Nanos write_stall = 30s;              // a caller that reads nothing
 };
 
 struct CorsOptions {
@@ -100,7 +100,7 @@ struct PriceOptions {  // USD per million tokens
   double input = 0, cached = 0, output = 0;
 };
 
-struct PoolTlsOptions {  // for backends whose url is https
+struct PoolTlsOptions {     // for backends whose url is https
   std::string ca;           // PEM file with whom to trust; empty: whom the system trusts
   std::string server_name;  // that their certificates must be for; empty: the host of the url
   bool verify = true;
@@ -110,7 +110,7 @@ struct BackendOptions {
   std::string name;
   std::string url;  // http://host:port or https://host:port, no path
   std::uint32_t weight = 1;
-  std::uint32_t slots = 16;  // requests in flight at once; the same url elsewhere shares them
+  std::uint32_t slots = 16;                        // requests in flight at once; the same url elsewhere shares them
   std::optional<std::uint32_t> connections_max{};  // open at once, idle ones too, all workers together; shared likewise
 };
 

@@ -18,7 +18,8 @@ std::string text_of(const char* field, const std::string& name) {
   std::string text(file_bytes_max + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad() || (file.gcount() == 0 && errno != 0)) {
-    throw TlsFileProblem(field, "is " + in_quotes(name) + ", which cannot be read: " + std::generic_category().message(errno));
+    throw TlsFileProblem(field,
+                         "is " + in_quotes(name) + ", which cannot be read: " + std::generic_category().message(errno));
   }
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > file_bytes_max) throw TlsFileProblem(field, "is " + in_quotes(name) + ", which is over 1 MiB");

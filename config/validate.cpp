@@ -71,7 +71,8 @@ class Validator {
     if (body.faulty()) return;
     const auto room_for_one = [&](const std::optional<Bytes>& sum, const Place& place) {
       if (!sum || place.faulty() || *sum >= limits.body) return;
-      add(place, "is " + in_quotes(format_size(*sum)) + ", must be at least $.limits.body, which is " + in_quotes(format_size(limits.body)));
+      add(place, "is " + in_quotes(format_size(*sum)) + ", must be at least $.limits.body, which is " +
+                     in_quotes(format_size(limits.body)));
     };
     room_for_one(limits.bodies, bodies);
     room_for_one(limits.bodies_per_key, per_key);
@@ -196,7 +197,9 @@ class Validator {
     if (!fresh) add(plain.written() ? plain : digest, "is the same key as " + same_as(first->second) + " has");
   }
 
-  static std::string shown(const std::optional<std::uint32_t>& count) { return count ? std::to_string(*count) : "absent"; }
+  static std::string shown(const std::optional<std::uint32_t>& count) {
+    return count ? std::to_string(*count) : "absent";
+  }
 
   // One endpoint has one limit and one health, whichever pools it stands in.
   void endpoint(const PoolOptions& pool, const BackendOptions& backend, const std::string& where, const Place& pool_at,
@@ -249,7 +252,8 @@ class Validator {
 void validate(const Options& options, const Place& root, Problems& problems) {
   Validator validator(problems);
   validator.listeners(options, root);
-  if (const Place listen = root.member("listen"); !listen.faulty()) validator.listen_tls(options.listen.tls, listen.member("tls"));
+  if (const Place listen = root.member("listen"); !listen.faulty())
+    validator.listen_tls(options.listen.tls, listen.member("tls"));
   validator.limits(options.limits, root.member("limits"));
   const Place pools = root.member("pools"), routes = root.member("routes");
   validator.keys(options, root.member("keys"), routes);

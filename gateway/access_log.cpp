@@ -111,8 +111,8 @@ std::string_view shown_path(std::string_view target) {
 void append_access_line(std::string& out, const AccessEntry& entry) {
   constexpr std::size_t fixed = 768;  // keys, quotes and 14 numbers of at most 24 bytes
   const std::string_view path = shown_path(entry.path);
-  const std::size_t text = entry.request_id.size() + entry.client.size() + entry.key_name.size() + entry.route.size() + path.size() +
-                           entry.backend.size() + entry.cause.size() + entry.method.size();
+  const std::size_t text = entry.request_id.size() + entry.client.size() + entry.key_name.size() + entry.route.size() +
+                           path.size() + entry.backend.size() + entry.cause.size() + entry.method.size();
   const std::size_t before = out.size();
   out.resize(before + fixed + quoted_growth * text);
   Line line(out.data() + before);

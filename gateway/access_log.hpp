@@ -26,9 +26,9 @@
 namespace headgate::gateway {
 
 struct AccessEntry {
-  std::chrono::system_clock::time_point at{};  // when the request ended
+  std::chrono::system_clock::time_point at{};     // when the request ended
   std::string_view request_id, client, key_name;  // client: address; key_name: empty for an anonymous caller
-  std::string_view method, path, route;        // path: the target as received; route: empty when none was found
+  std::string_view method, path, route;           // path: the target as received; route: empty when none was found
   bool stream = false;
   std::uint16_t status = 0;  // 499: the caller left before a status was sent
   std::uint64_t bytes = 0;   // sent to the caller, heads included
@@ -76,7 +76,7 @@ class AccessLog {
   std::atomic<bool> off_{false};
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<bool> stopping_{false};
-  int wakeup_ = -1;   // eventfd: the writer need not wait for its next look
+  int wakeup_ = -1;      // eventfd: the writer need not wait for its next look
   SpinningMutex mutex_;  // guards the members up to thread_
   std::vector<Batch> waiting_;
   std::vector<std::string> spare_;

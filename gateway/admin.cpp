@@ -32,10 +32,10 @@ namespace {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
+using backends::AsioTask;
 using backends::ErrorCode;
 using backends::Executor;
 using backends::no_throw;
-using backends::AsioTask;
 using Tcp = asio::ip::tcp;
 using Stream = beast::basic_stream<Tcp, Executor>;
 using Acceptor = asio::basic_socket_acceptor<Tcp, Executor>;
@@ -187,7 +187,8 @@ Response AdminServer::Server::perform(const AdminVerdict& verdict, std::string_v
     case AdminPath::backend: {
       const BackendReport report = hooks.backend(verdict.name, body);
       if (report.status == 200) return answer(200, backend_body(verdict.name, report));
-      return answer(report.status, error_body(report.status == 404 ? "backend_not_found" : "invalid_setting", report.problem));
+      return answer(report.status,
+                    error_body(report.status == 404 ? "backend_not_found" : "invalid_setting", report.problem));
     }
     case AdminPath::healthz:
       return answer(200, "ok\n", "text/plain");

@@ -28,7 +28,7 @@ namespace headgate::gateway {
 
 struct ReloadReport {
   bool ok = false;
-  std::uint64_t version = 0;  // the one in use afterwards
+  std::uint64_t version = 0;          // the one in use afterwards
   std::vector<std::string> problems;  // why it was refused
   std::vector<std::string> warnings;  // what of it is ignored
 };

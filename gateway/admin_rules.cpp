@@ -18,9 +18,12 @@ struct Row {
 };
 
 constexpr std::array rows{
-    Row{"/metrics", "GET", AdminPath::metrics},       Row{"/admin/state", "GET", AdminPath::state},
-    Row{"/admin/reload", "POST", AdminPath::reload},  Row{"/admin/drain", "POST", AdminPath::drain},
-    Row{"/healthz", "GET", AdminPath::healthz, true}, Row{"/readyz", "GET", AdminPath::readyz, true},
+    Row{"/metrics", "GET", AdminPath::metrics},
+    Row{"/admin/state", "GET", AdminPath::state},
+    Row{"/admin/reload", "POST", AdminPath::reload},
+    Row{"/admin/drain", "POST", AdminPath::drain},
+    Row{"/healthz", "GET", AdminPath::healthz, true},
+    Row{"/readyz", "GET", AdminPath::readyz, true},
     Row{"/admin/backends/", "POST", AdminPath::backend, false, true},
 };
 

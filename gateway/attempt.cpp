@@ -16,7 +16,11 @@ constexpr int interim_max = 16;
 }  // namespace
 
 Attempt::Attempt(Exchange& exchange, const policies::Start& order, std::shared_ptr<const config::Target> backend)
-    : x(exchange), start(order), target(std::move(backend)), started_at_(exchange.shard.now()), kept_(exchange.shard.buffers) {
+    : x(exchange),
+      start(order),
+      target(std::move(backend)),
+      started_at_(exchange.shard.now()),
+      kept_(exchange.shard.buffers) {
   x.request.target = target;
   ++x.request.attempts;
 }
@@ -50,7 +54,9 @@ bool Attempt::room_for(std::size_t bytes_max) {
 }
 
 PassedLimit Attempt::passed_limit(End how) const {
-  const auto since_start = [&](std::string_view name, Time by) { return PassedLimit{name, by - started_at_, x.shard.now() - started_at_}; };
+  const auto since_start = [&](std::string_view name, Time by) {
+    return PassedLimit{name, by - started_at_, x.shard.now() - started_at_};
+  };
   switch (how) {
     case End::connect:
       return since_start("connect", start.connect_by);
@@ -150,7 +156,8 @@ backends::Task<End> Attempt::connect(bool idle_too) {
     // Each has an equal part of the time that is left: one that swallows attempts leaves some for the others.
     const Time now = x.shard.now();
     const Time give_up = until == never ? never : now + (until - now) / static_cast<std::int64_t>(count - i);
-    link = backends::Link::dial(x.shard.loop, x.shard.buffers, (*addresses)[(first + i) % count], target->tls, &x.shard.tickets);
+    link = backends::Link::dial(x.shard.loop, x.shard.buffers, (*addresses)[(first + i) % count], target->tls,
+                                &x.shard.tickets);
     link->owner(&x.waker);
     while (link->connecting() && !interrupted() && x.shard.now() < give_up) co_await x.pause(give_up);
     if (link->connected()) {
@@ -262,7 +269,7 @@ backends::Task<End> Attempt::read_head() {
     if (auto why = interrupted()) co_return *why;
     if (link->ended()) co_return link->in().empty() ? End::sent_no_answer : End::malformed;
     if (x.shard.now() >= until) {
-      co_return stream && start.first_token_by <= start.first_byte_by ? End::first_token_late : End::first_byte_late;
+      co_return stream&& start.first_token_by <= start.first_byte_by ? End::first_token_late : End::first_byte_late;
     }
     if (!room_for(head_max())) co_return End::malformed;
     link->arm();

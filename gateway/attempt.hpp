@@ -43,7 +43,7 @@ class Attempt {
 
   // Tells the Dispatcher. Always false, for `co_return end(..)`. The connection is closed unless the answer was whole.
   bool end(policies::End how);
-  void succeed();    // the same for a complete answer; the caller gets it afterwards
+  void succeed();  // the same for a complete answer; the caller gets it afterwards
   // The connection, if it can serve again. What came on it stays in received(), for a caller who takes his time.
   void give_back();
   backends::Buffer& received() { return link ? link->in() : kept_; }

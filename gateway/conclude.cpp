@@ -8,15 +8,18 @@
 
 namespace headgate::gateway {
 
-
 namespace {
 
 std::string_view why_cut(policies::End end) {
   switch (end) {
-    case policies::End::stalled: return "the backend stalled";
-    case policies::End::in_band_error: return "the backend reported an error";
-    case policies::End::out_of_time: return "the time limit was reached";
-    default: return "the backend's connection was lost";
+    case policies::End::stalled:
+      return "the backend stalled";
+    case policies::End::in_band_error:
+      return "the backend reported an error";
+    case policies::End::out_of_time:
+      return "the time limit was reached";
+    default:
+      return "the backend's connection was lost";
   }
 }
 
@@ -134,7 +137,8 @@ backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   r.cause = row.code;
   r.status = no.status != 0 ? no.status : row.status;
   // An unread body too long to be taken in ends the connection; so does one that broke the wire rules.
-  const bool long_rest = !x.body.done() && (x.head.framing != wire::Framing::length || x.head.content_length > (64 << 10));
+  const bool long_rest =
+      !x.body.done() && (x.head.framing != wire::Framing::length || x.head.content_length > (64 << 10));
   if (long_rest) x.close_after = true;
   no.close = x.close_after;
   no.without_body = x.head.method == "HEAD";

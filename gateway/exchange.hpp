@@ -125,10 +125,10 @@ struct Exchange {
   std::shared_ptr<backends::Link::Moving> moving;  // what has come for it
   RequestState request;
   BodyMemory::Hold body_hold;  // before the key that it counts for goes
-  std::string named_client;   // by a trusted proxy
-  std::string request_id;     // reused by the next request, as are the texts below
-  std::string out;            // to the caller: a head, or a whole answer of ours
-  std::string upstream_head;  // to the backend
+  std::string named_client;    // by a trusted proxy
+  std::string request_id;      // reused by the next request, as are the texts below
+  std::string out;             // to the caller: a head, or a whole answer of ours
+  std::string upstream_head;   // to the backend
   wire::HeadReader answer_reader;
   wire::EventReader event_reader;
   std::string relayed_lines;  // of the backend's head

@@ -9,7 +9,6 @@
 
 namespace headgate::gateway {
 
-
 namespace {
 
 using wire::Name;
@@ -33,25 +32,48 @@ bool listed_by_connection(std::span<const wire::Field> fields, std::string_view 
 
 bool hop_by_hop(Name name) {
   switch (name) {
-    case Name::connection: case Name::te: case Name::trailer: case Name::upgrade: case Name::keep_alive:
-    case Name::proxy_any: case Name::transfer_encoding: case Name::content_length: return true;
-    default: return false;
+    case Name::connection:
+    case Name::te:
+    case Name::trailer:
+    case Name::upgrade:
+    case Name::keep_alive:
+    case Name::proxy_any:
+    case Name::transfer_encoding:
+    case Name::content_length:
+      return true;
+    default:
+      return false;
   }
 }
 
 bool stops_before_backend(Name name, bool forward_client_auth) {
   switch (name) {
-    case Name::authorization: case Name::x_api_key: case Name::api_key: return !forward_client_auth;
-    case Name::cookie: case Name::x_headgate_any: case Name::x_stainless_any: case Name::expect:
-    case Name::accept_encoding: case Name::host: case Name::x_request_id: return true;
-    default: return hop_by_hop(name);
+    case Name::authorization:
+    case Name::x_api_key:
+    case Name::api_key:
+      return !forward_client_auth;
+    case Name::cookie:
+    case Name::x_headgate_any:
+    case Name::x_stainless_any:
+    case Name::expect:
+    case Name::accept_encoding:
+    case Name::host:
+    case Name::x_request_id:
+      return true;
+    default:
+      return hop_by_hop(name);
   }
 }
 
 bool stops_before_caller(Name name) {
   switch (name) {
-    case Name::x_request_id: case Name::x_ratelimit_any: case Name::x_headgate_any: case Name::access_control_any: return true;
-    default: return hop_by_hop(name);
+    case Name::x_request_id:
+    case Name::x_ratelimit_any:
+    case Name::x_headgate_any:
+    case Name::access_control_any:
+      return true;
+    default:
+      return hop_by_hop(name);
   }
 }
 
@@ -96,7 +118,8 @@ void splice_body(Exchange& x, const config::Target& target) {
 
 }  // namespace
 
-std::span<backends::Piece> write_request_pieces(Exchange& x, const config::Target& target, std::span<backends::Piece> pieces) {
+std::span<backends::Piece> write_request_pieces(Exchange& x, const config::Target& target,
+                                                std::span<backends::Piece> pieces) {
   splice_body(x, target);
   const std::string_view body = x.body_text();
   std::string& out = x.upstream_head;

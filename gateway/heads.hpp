@@ -12,7 +12,7 @@ namespace headgate::gateway {
 
 // The request for this backend: head into x.upstream_head, body spliced. Pieces for one gathered write.
 std::span<backends::Piece> write_request_pieces(Exchange& x, const config::Target& target,
-                                                             std::span<backends::Piece> pieces);
+                                                std::span<backends::Piece> pieces);
 
 struct AnswerLines {
   bool event_stream = false, json = false, encoded = false;

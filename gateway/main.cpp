@@ -17,9 +17,13 @@ using namespace headgate;
 void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
   app.add_option("--host", o.host, "address to listen on")->capture_default_str();
   app.add_option("--port", o.port, "port of the first replica; the others follow")->capture_default_str();
-  app.add_option("--control-port", o.control_port, "POST /control also here (first replica; the others follow); 0: only on the data port")->capture_default_str();
+  app.add_option("--control-port", o.control_port,
+                 "POST /control also here (first replica; the others follow); 0: only on the data port")
+      ->capture_default_str();
   app.add_option("--replicas", o.replicas, "model servers in this process")->capture_default_str();
-  app.add_option("--profile", o.profile, "instant: answers at once, for wrk; paced: 10 ms per token; demo: prefill and 20 ms per token")->capture_default_str();
+  app.add_option("--profile", o.profile,
+                 "instant: answers at once, for wrk; paced: 10 ms per token; demo: prefill and 20 ms per token")
+      ->capture_default_str();
   app.add_option("--slots", o.slots, "requests a replica works on at once, instead of the profile's");
   app.add_option("--seed", o.seed, "of faults with a share")->capture_default_str();
   app.add_option("--model", o.models, "model name it answers to (repeatable); none: any");
@@ -27,13 +31,16 @@ void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
 }
 
 void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
-  const auto text = [&app](const char* name, auto& field, const char* help) { app.add_option(name, field, help)->capture_default_str(); };
+  const auto text = [&app](const char* name, auto& field, const char* help) {
+    app.add_option(name, field, help)->capture_default_str();
+  };
   text("--target", o.target, "gateway or model server, http://HOST:PORT");
   text("--path", o.path, "chat or completions");
   text("--model", o.model, "model asked for");
   text("--api-key", o.api_key, "sent as Authorization: Bearer");
   text("--stream-share", o.stream_share, "0..1 of the requests are streams");
-  app.add_flag_callback("--unary", [&o] { o.stream_share = 0; }, "no streams");
+  app.add_flag_callback(
+      "--unary", [&o] { o.stream_share = 0; }, "no streams");
   app.add_flag("!--no-check-tokens", o.check_tokens, "don't check token counts (for real model servers)");
   text("--trace", o.trace, "Azure CSV, or JSON lines {\"at_ms\":0,\"input\":10,\"output\":20}");
   text("--rate", o.rate, "requests per second, open loop");
@@ -58,7 +65,8 @@ void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
   app.add_flag("--verdict", o.verdict, "end with PASS or FAIL");
   text("--write-trace", o.write_trace, "write the planned arrivals to this file and send nothing");
   app.footer(
-      "Examples:\n  headgate load --target http://127.0.0.1:8080 --model chat --rate 20 --duration 30s --lengths azure-conv\n"
+      "Examples:\n  headgate load --target http://127.0.0.1:8080 --model chat --rate 20 --duration 30s --lengths "
+      "azure-conv\n"
       "  headgate load --trace loadtest/traces/synthetic_conv_1500.csv --speed 4 --slo ttft=1s,tpot=50ms --json -");
 }
 
@@ -104,7 +112,9 @@ int after_printing(int exit_code) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Headgate: a model-routing inference gateway. Callers speak the OpenAI API to it; behind it stand pools of model servers."};
+  CLI::App app{
+      "Headgate: a model-routing inference gateway. Callers speak the OpenAI API to it; behind it stand pools of model "
+      "servers."};
   app.require_subcommand(1);
   app.set_version_flag("--version", "headgate " HEADGATE_VERSION);
   app.footer("Each subcommand has --help with an example.");
@@ -114,7 +124,9 @@ int main(int argc, char** argv) {
   CLI::App* serve_app = app.add_subcommand("serve", "serve callers by a configuration file");
   add_file(*serve_app, serve.config);
   serve_app->add_flag("--watch", serve.watch, "reload when the file has changed and then rested for half a second");
-  serve_app->footer("Example: headgate serve --config config/examples/minimal.jsonc\nSIGHUP reloads the file; SIGTERM drains; a second signal ends at once.");
+  serve_app->footer(
+      "Example: headgate serve --config config/examples/minimal.jsonc\nSIGHUP reloads the file; SIGTERM drains; a "
+      "second signal ends at once.");
   serve_app->callback([&] {
     want_file(*serve_app, serve.config);
     exit_code = gateway::serve(serve);
@@ -135,7 +147,8 @@ int main(int argc, char** argv) {
   CLI::App* schema_app = app.add_subcommand("schema", "print the JSON Schema of the configuration file");
   schema_app->add_flag("--reference", as_reference, "print the reference page (Markdown) instead");
   schema_app->footer("Example: headgate schema > headgate.schema.json");
-  schema_app->callback([&] { exit_code = as_reference ? config::print_reference(std::cout) : config::print_schema(std::cout); });
+  schema_app->callback(
+      [&] { exit_code = as_reference ? config::print_reference(std::cout) : config::print_schema(std::cout); });
 
   mock::MockOptions mock;
   CLI::App* mock_app = app.add_subcommand("mock", "run mock model servers");

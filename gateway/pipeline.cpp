@@ -14,7 +14,8 @@ namespace {
 // Nobody waits for this request any more, or the host stops: what it was ordered to do is given back.
 void withdraw(Exchange& x) {
   if (x.inbox) {
-    if (const auto* start = std::get_if<policies::Start>(&x.inbox->order.what)) x.shard.shared.host.abandon(start->attempt);
+    if (const auto* start = std::get_if<policies::Start>(&x.inbox->order.what))
+      x.shard.shared.host.abandon(start->attempt);
     x.inbox.reset();
   }
   x.shard.shared.host.caller_gone(x.request.id);
@@ -62,15 +63,23 @@ bool answer_from_memory(Exchange& x) {
   std::string body;
   bool ok = true;
   switch (r.operation) {
-    case Operation::healthz: body = "{\"status\":\"ok\"}"; break;
+    case Operation::healthz:
+      body = "{\"status\":\"ok\"}";
+      break;
     case Operation::readyz:
       ok = x.shard.shared.ready();
       body = ok ? "{\"status\":\"ready\"}" : "{\"status\":\"not ready\"}";
       break;
-    case Operation::models: append_model_list(body, *r.catalog, r.caller.identity); break;
-    case Operation::preflight: write_preflight_answer(x); return true;
-    case Operation::model: break;
-    default: return false;
+    case Operation::models:
+      append_model_list(body, *r.catalog, r.caller.identity);
+      break;
+    case Operation::preflight:
+      write_preflight_answer(x);
+      return true;
+    case Operation::model:
+      break;
+    default:
+      return false;
   }
   write_json_answer(x, ok ? 200 : 503, body);
   return true;

@@ -27,10 +27,10 @@ namespace {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
+using backends::AsioTask;
 using backends::ErrorCode;
 using backends::Executor;
 using backends::no_throw;
-using backends::AsioTask;
 using Tcp = asio::ip::tcp;
 using Resolver = asio::ip::basic_resolver<Tcp, Executor>;
 using Timer =
@@ -40,7 +40,8 @@ constexpr std::uint32_t answer_max = 64 << 10;
 
 bool same_place(const config::ProbeTarget& a, const config::ProbeTarget& b) {
   return a.endpoint == b.endpoint && a.host == b.host && a.port == b.port && a.authority == b.authority &&
-         a.tls == b.tls && a.probe.path == b.probe.path && a.probe.interval == b.probe.interval && a.probe.timeout == b.probe.timeout;
+         a.tls == b.tls && a.probe.path == b.probe.path && a.probe.interval == b.probe.interval &&
+         a.probe.timeout == b.probe.timeout;
 }
 
 bool good(unsigned status) { return status >= 200 && status <= 299; }

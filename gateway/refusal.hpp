@@ -77,13 +77,13 @@ struct RefusalAnswer {
   std::string_view detail{};
   std::string_view param{};  // empty: null
   std::int64_t value = 0, limit = 0;
-  Nanos retry_after{0};         // 0: no advice
-  bool repeat_ok = false;       // for ShouldRetry::first_time
+  Nanos retry_after{0};           // 0: no advice
+  bool repeat_ok = false;         // for ShouldRetry::first_time
   std::string_view request_id{};  // empty: no x-request-id
   std::string_view allow{};       // of method_not_allowed: "GET, HEAD"
-  std::uint16_t status = 0;     // 0: the table's
-  bool close = false;           // Connection: close
-  bool without_body = false;    // answer to HEAD: Content-Length stays
+  std::uint16_t status = 0;       // 0: the table's
+  bool close = false;             // Connection: close
+  bool without_body = false;      // answer to HEAD: Content-Length stays
   std::string_view more_head{};   // whole lines with CR LF, appended as they are
 };
 

@@ -170,8 +170,9 @@ backends::Task<bool> StreamRelay::send_ready() {
   if (last) r.finished = true;
   const std::string_view events = a_.body.data(a_.received()).substr(0, from_buffer);
   const std::string_view tail = committed_ ? std::string_view(tail_end_) : std::string_view();
-  std::array<backends::Piece, 5> pieces{boost::asio::buffer(x_.out), boost::asio::buffer(comments_), boost::asio::buffer(events),
-                                           boost::asio::buffer(tail), boost::asio::buffer(behind)};
+  std::array<backends::Piece, 5> pieces{boost::asio::buffer(x_.out), boost::asio::buffer(comments_),
+                                        boost::asio::buffer(events), boost::asio::buffer(tail),
+                                        boost::asio::buffer(behind)};
   const bool sent = co_await x_.send(pieces, a_.start.end_by);
   comments_.clear();
   if (committed_) {
@@ -224,7 +225,8 @@ backends::Task<bool> StreamRelay::run() {
     if (complete_) a_.succeed();  // counted and released before the caller sees the end
     const bool failing = !committed_ && trouble(now).has_value();
     if (complete_) a_.give_back();  // while the caller takes the rest it serves others
-    if (complete_ || (committed_ && (ready_ > 0 || commits || over(now))) || !comments_.empty() || (hold_over && !failing)) {
+    if (complete_ || (committed_ && (ready_ > 0 || commits || over(now))) || !comments_.empty() ||
+        (hold_over && !failing)) {
       const bool sent = co_await send_ready();
       if (!complete_ && !sent) co_return a_.end(End::cancelled);
       if (complete_ && !sent) x_.close_after = true;

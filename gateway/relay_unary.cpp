@@ -37,7 +37,8 @@ void count_tokens(RequestState& r, const wire::AnswerFacts& facts, std::size_t b
 // What the answer cost at the pool's price, when it has one.
 void append_cost_line(std::string& out, const RequestState& r, const config::PriceOptions& price) {
   if (price.input == 0 && price.cached == 0 && price.output == 0) return;
-  const double uncached = static_cast<double>(r.input_tokens) - static_cast<double>(std::min(r.cached_tokens, r.input_tokens));
+  const double uncached =
+      static_cast<double>(r.input_tokens) - static_cast<double>(std::min(r.cached_tokens, r.input_tokens));
   const double per_million = uncached * price.input + r.cached_tokens * price.cached + r.output_tokens * price.output;
   out.append("x-headgate-cost-usd: ");
   append_usd(out, per_million / 1e6);
@@ -107,8 +108,11 @@ backends::Task<bool> pass_through(Attempt& a) {
     const std::string_view text = a.body.data(a.link->in());
     const bool last = a.body_done();
     if (chunked && !text.empty()) append_chunk_size(x.out, text.size());
-    const std::string_view behind = !chunked ? "" : text.empty() ? (last ? "0\r\n\r\n" : "") : (last ? "\r\n0\r\n\r\n" : "\r\n");
-    std::array<backends::Piece, 3> pieces{boost::asio::buffer(x.out), boost::asio::buffer(text), boost::asio::buffer(behind)};
+    const std::string_view behind = !chunked       ? ""
+                                    : text.empty() ? (last ? "0\r\n\r\n" : "")
+                                                   : (last ? "\r\n0\r\n\r\n" : "\r\n");
+    std::array<backends::Piece, 3> pieces{boost::asio::buffer(x.out), boost::asio::buffer(text),
+                                          boost::asio::buffer(behind)};
     const bool sent = co_await x.send(pieces, a.start.end_by);
     x.out.clear();
     if (!sent) co_return a.end(End::cancelled);

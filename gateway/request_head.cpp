@@ -28,7 +28,8 @@ constexpr std::array<Endpoint, 6> endpoints{{
 
 bool plain_id(std::string_view id) {
   const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
   };
   return !id.empty() && id.size() <= 128 && std::all_of(id.begin(), id.end(), allowed);
 }
@@ -47,7 +48,8 @@ bool read_whole_number(std::string_view text, std::uint64_t& out) {
 Nanos read_seconds(std::string_view text) {
   double seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || seconds > 86'400) return Nanos::max();
+  if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || seconds > 86'400)
+    return Nanos::max();
   return std::chrono::duration_cast<Nanos>(std::chrono::duration<double>(seconds));
 }
 
@@ -108,15 +110,19 @@ std::optional<RefusalAnswer> read_budgets(Exchange& x) {
     if (field.id == wire::Name::x_headgate_any && wire::equals_ignoring_case(field.name, "x-headgate-deadline-ms")) {
       std::uint64_t ms = 0;
       if (!read_whole_number(field.value, ms)) {
-        return RefusalAnswer{.refusal = Refusal::invalid_header, .detail = "x-headgate-deadline-ms must be a whole number of milliseconds", .param = "x-headgate-deadline-ms"};
+        return RefusalAnswer{.refusal = Refusal::invalid_header,
+                             .detail = "x-headgate-deadline-ms must be a whole number of milliseconds",
+                             .param = "x-headgate-deadline-ms"};
       }
       ms = std::clamp<std::uint64_t>(ms, 1, deadline_ms_max);
       budgets.deadline = after(x.request.received, std::chrono::milliseconds(ms));
     } else if (field.id == wire::Name::x_stainless_any) {
       if (wire::equals_ignoring_case(field.name, "x-stainless-timeout")) budgets.timeout = read_seconds(field.value);
-      if (wire::equals_ignoring_case(field.name, "x-stainless-read-timeout")) budgets.read_timeout = read_seconds(field.value);
+      if (wire::equals_ignoring_case(field.name, "x-stainless-read-timeout"))
+        budgets.read_timeout = read_seconds(field.value);
       std::uint64_t repeats = 0;
-      if (wire::equals_ignoring_case(field.name, "x-stainless-retry-count") && read_whole_number(field.value, repeats)) {
+      if (wire::equals_ignoring_case(field.name, "x-stainless-retry-count") &&
+          read_whole_number(field.value, repeats)) {
         budgets.repeat = repeats > 0;
       }
     }

@@ -15,14 +15,15 @@ constexpr Nanos again_after = std::chrono::seconds(5);
 }
 
 struct Resolver::Name {
-  Name(asio::io_context& io, std::string host_, std::uint16_t port_) : host(std::move(host_)), port(port_), resolver(io), timer(io) {}
+  Name(asio::io_context& io, std::string host_, std::uint16_t port_)
+      : host(std::move(host_)), port(port_), resolver(io), timer(io) {}
 
   const std::string host;
   const std::uint16_t port;
   asio::ip::basic_resolver<asio::ip::tcp, backends::Executor> resolver;
   Timer timer;
-  Addresses::List found;                              // last
-  std::vector<std::shared_ptr<Addresses>> users;      // of the targets with this name
+  Addresses::List found;                          // last
+  std::vector<std::shared_ptr<Addresses>> users;  // of the targets with this name
   bool known = false, failed = false, gone = false;
 };
 
@@ -58,24 +59,26 @@ void Resolver::set_targets(const config::Catalog& catalog) {
 }
 
 void Resolver::look_up(const std::shared_ptr<Name>& name) {
-  name->resolver.async_resolve(name->host, std::to_string(name->port), [this, name](const backends::ErrorCode& error, auto entries) {
-    if (name->gone) return;
-    name->known = true;
-    if (error && !name->failed) spdlog::warn("backend name {} is not found: {}", name->host, error.message());
-    name->failed = static_cast<bool>(error);
-    if (!error) {
-      name->found.clear();
-      for (const auto& entry : entries) {
-        const auto at = entry.endpoint();
-        name->found.emplace_back(at.data(), static_cast<socklen_t>(at.size()));
-      }
-      for (const auto& user : name->users) user->put(name->found);
-    }
-    name->timer.expires_after(again_after);
-    name->timer.async_wait([this, name](const backends::ErrorCode& stopped) {
-      if (!stopped && !name->gone) look_up(name);
-    });
-  });
+  name->resolver.async_resolve(name->host, std::to_string(name->port),
+                               [this, name](const backends::ErrorCode& error, auto entries) {
+                                 if (name->gone) return;
+                                 name->known = true;
+                                 if (error && !name->failed)
+                                   spdlog::warn("backend name {} is not found: {}", name->host, error.message());
+                                 name->failed = static_cast<bool>(error);
+                                 if (!error) {
+                                   name->found.clear();
+                                   for (const auto& entry : entries) {
+                                     const auto at = entry.endpoint();
+                                     name->found.emplace_back(at.data(), static_cast<socklen_t>(at.size()));
+                                   }
+                                   for (const auto& user : name->users) user->put(name->found);
+                                 }
+                                 name->timer.expires_after(again_after);
+                                 name->timer.async_wait([this, name](const backends::ErrorCode& stopped) {
+                                   if (!stopped && !name->gone) look_up(name);
+                                 });
+                               });
 }
 
 bool Resolver::all_known() const {

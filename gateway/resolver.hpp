@@ -1,6 +1,6 @@
-// Looks the names of backends up, each every few seconds, and puts what it finds where attempts dial from: all addresses
-// of a name, in the order the system gives them. A failed lookup leaves the last addresses in use. On the control
-// thread; Asio's resolver has a thread of its own.
+// Looks the names of backends up, each every few seconds, and puts what it finds where attempts dial from: all
+// addresses of a name, in the order the system gives them. A failed lookup leaves the last addresses in use. On the
+// control thread; Asio's resolver has a thread of its own.
 #pragma once
 
 #include <boost/asio/basic_waitable_timer.hpp>

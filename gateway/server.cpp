@@ -21,7 +21,7 @@ namespace asio = backends::asio;
 namespace {
 
 constexpr Nanos names_wait = std::chrono::seconds(3);  // at the start, for backends given by name
-constexpr Nanos cut_grace = std::chrono::seconds(5);  // after cutting: what has not ended by then is left behind
+constexpr Nanos cut_grace = std::chrono::seconds(5);   // after cutting: what has not ended by then is left behind
 
 // What a reload cannot change, against what this process runs with.
 std::vector<std::string> ignored_until_restart(const config::Options& now, std::size_t workers,
@@ -42,7 +42,9 @@ constexpr std::int64_t expiry_warning_days = 14;
 double unix_now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 std::uint64_t expiry_unix_s(const config::Catalog& catalog) {
-  return catalog.certificate ? static_cast<std::uint64_t>(std::max<std::int64_t>(catalog.certificate->expires_unix_s(), 1)) : 0;
+  return catalog.certificate
+             ? static_cast<std::uint64_t>(std::max<std::int64_t>(catalog.certificate->expires_unix_s(), 1))
+             : 0;
 }
 
 void warn_of_expiry(const config::Catalog& catalog) {
@@ -70,11 +72,18 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
       tick_(wheel_, [this] { host_.tick(); }),
       drain_end_(wheel_, [this] { cut(); }),
       give_up_(wheel_, [this] { give_up(); }),
-      prober_(io_, catalog->options.seed, [this](policies::EndpointId endpoint, bool ok) { host_.probed(endpoint, ok); }),
+      prober_(io_, catalog->options.seed,
+              [this](policies::EndpointId endpoint, bool ok) { host_.probed(endpoint, ok); }),
       signals_(io_, SIGTERM, SIGINT, SIGHUP) {
   names_.learn(*catalog);
   set_connection_caps(*catalog);
-  const Shared shared{host_, access_log_, bodies_, draining_, connections_, addresses_, [this] { return ready(); },
+  const Shared shared{host_,
+                      access_log_,
+                      bodies_,
+                      draining_,
+                      connections_,
+                      addresses_,
+                      [this] { return ready(); },
                       [this](std::uint16_t asking, std::shared_ptr<const config::Target> target) {
                         for (const auto& shard : shards_) {
                           if (shard->number != asking) shard->give_up_idle(target);
@@ -85,7 +94,8 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
   }
   std::vector<OrderPort*> ports;
   for (const auto& shard : shards_) ports.push_back(shard.get());
-  host_.connect(std::move(ports), [this](Time at) { asio::post(io_, [this, at] { tick_.set(std::min(at, tick_.at())); }); });
+  host_.connect(std::move(ports),
+                [this](Time at) { asio::post(io_, [this, at] { tick_.set(std::min(at, tick_.at())); }); });
   listen_data();
   warn_of_expiry(*catalog);
   AdminHooks hooks{.metrics = [this] { return metrics(); },
@@ -134,7 +144,8 @@ int Server::run() {
   while (!resolver_.all_known() && std::chrono::steady_clock::now() < names_by) io_.run_one_until(names_by);
   start_shards();
   wait_for_signal();
-  spdlog::info("admin on port {}; {} worker(s), configuration version {}", admin_->port(), shards_.size(), catalog()->version);
+  spdlog::info("admin on port {}; {} worker(s), configuration version {}", admin_->port(), shards_.size(),
+               catalog()->version);
   io_.run();
   for (std::thread& thread : threads_) thread.join();
   std::uint64_t cut = 0;
@@ -216,7 +227,8 @@ ReloadReport Server::reload() {
   ReloadReport report;
   if (watch_) watch_->read();
   config::Loaded loaded = config::load_file(options_.config);
-  for (const config::Problem& problem : loaded.problems) report.problems.push_back(config::to_text(problem, options_.config));
+  for (const config::Problem& problem : loaded.problems)
+    report.problems.push_back(config::to_text(problem, options_.config));
   std::shared_ptr<const config::Catalog> next;
   if (loaded.options) {
     try {
@@ -268,7 +280,8 @@ BackendReport Server::set_backend(std::string_view name, std::string_view body) 
     known.push_back(one->name);
   }
   if (target == nullptr) {
-    return {.status = 404, .problem = "There is no backend \"" + std::string(name) + "\"" + config::suggestion(name, known)};
+    return {.status = 404,
+            .problem = "There is no backend \"" + std::string(name) + "\"" + config::suggestion(name, known)};
   }
   const HandSettingRead read = read_hand_setting(body);
   if (!read.problem.empty()) return {.status = 400, .problem = read.problem};

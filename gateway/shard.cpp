@@ -32,8 +32,9 @@ Shard::Shard(std::uint16_t number_, Shared shared_, std::shared_ptr<const config
 Shard::~Shard() = default;
 
 void Shard::listen(int fd) {
-  listener_ = std::make_unique<backends::Listener>(loop, fd, [this](int connection, const backends::IpAddress& from) { accepted(connection, from); },
-                                                    [this](int error) { accepting_paused(error); });
+  listener_ = std::make_unique<backends::Listener>(
+      loop, fd, [this](int connection, const backends::IpAddress& from) { accepted(connection, from); },
+      [this](int error) { accepting_paused(error); });
 }
 
 void Shard::run() {
@@ -45,7 +46,8 @@ void Shard::run() {
 void Shard::accepted(int fd, const backends::IpAddress& from) {
   const config::ListenOptions& limits = catalog_->options.listen;
   const auto& trusted = catalog_->trusted_proxies;
-  const bool proxy = std::any_of(trusted.begin(), trusted.end(), [&](const config::Network& network) { return network.contains(from); });
+  const bool proxy = std::any_of(trusted.begin(), trusted.end(),
+                                 [&](const config::Network& network) { return network.contains(from); });
   const bool counted = limits.connections_per_address && !proxy;
   const bool room = shared.connections.fetch_add(1, std::memory_order_relaxed) < limits.connections_max;
   if (!room || (counted && !shared.addresses.enter(from, *limits.connections_per_address))) {

@@ -61,8 +61,8 @@ class Shard final : public OrderPort, public backends::ShareTaker {
   const std::shared_ptr<const config::Catalog>& catalog() const { return catalog_; }
   void warn_of_handshake(std::string_view backend, std::string_view why);  // now and then
   std::uint64_t next_id_bits() { return draw(id_seed_, number, ++ids_made_); }
-  // Advice where nobody knows when what is missing is given back: 1 to 1.5 s, so that those who are sent away do not come
-  // back together.
+  // Advice where nobody knows when what is missing is given back: 1 to 1.5 s, so that those who are sent away do not
+  // come back together.
   Nanos come_back_in() { return Nanos(1'000'000'000 + static_cast<std::int64_t>(unit(next_id_bits()) * 5e8)); }
   void lend_idle(const config::Target& target);  // the same, here and now
   std::uint64_t next_ticket() { return ++tickets_drawn_; }

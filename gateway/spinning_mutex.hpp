@@ -1,5 +1,6 @@
-// A mutex for sections of about a microsecond, where sleeping and being woken costs more than waiting. Who finds it taken
-// looks again for a few microseconds; if its holder was interrupted, he lets others run; the kernel's queue comes last.
+// A mutex for sections of about a microsecond, where sleeping and being woken costs more than waiting. Who finds it
+// taken looks again for a few microseconds; if its holder was interrupted, he lets others run; the kernel's queue comes
+// last.
 #pragma once
 
 #include <mutex>

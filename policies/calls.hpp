@@ -14,29 +14,30 @@ struct Arrival {
   std::uint64_t body_bytes = 0;
   std::uint32_t prompt_tokens = 0;  // estimate
   bool stream = false;
-  bool repeat = false;              // an SDK's own retry (x-stainless-retry-count >= 1)
-  Time received{};                  // first byte of the request: totals and deadlines count from here
-  Time deadline = never;            // what the caller asked for; the route's total bounds it too
-  Nanos head_within = Nanos::max(); // x-stainless-timeout of a stream: each attempt's first byte within this from `received`
-  Nanos idle_within = Nanos::max(); // x-stainless-read-timeout of a stream
+  bool repeat = false;    // an SDK's own retry (x-stainless-retry-count >= 1)
+  Time received{};        // first byte of the request: totals and deadlines count from here
+  Time deadline = never;  // what the caller asked for; the route's total bounds it too
+  Nanos head_within =
+      Nanos::max();  // x-stainless-timeout of a stream: each attempt's first byte within this from `received`
+  Nanos idle_within = Nanos::max();  // x-stainless-read-timeout of a stream
 };
 
 // How an attempt ended. Whose fault that is: outcome.hpp.
 enum class End : std::uint8_t {
-  ok,               // complete, or a caller's 4xx relayed as received
-  connect,          // no connection: refused, unreachable, late
-  unsent,           // connected; the request was not written whole
-  sent_no_answer,   // written whole; the connection ended before a whole head
-  status,           // an answer with a status that is not the caller's fault; `status` says which
-  in_band_error,    // 200, then an error event or object before any content
-  malformed,        // not HTTP, framing broken, head too large
-  truncated,        // ended before its end: length short, no final chunk, no finish reason and no [DONE]
+  ok,              // complete, or a caller's 4xx relayed as received
+  connect,         // no connection: refused, unreachable, late
+  unsent,          // connected; the request was not written whole
+  sent_no_answer,  // written whole; the connection ended before a whole head
+  status,          // an answer with a status that is not the caller's fault; `status` says which
+  in_band_error,   // 200, then an error event or object before any content
+  malformed,       // not HTTP, framing broken, head too large
+  truncated,       // ended before its end: length short, no final chunk, no finish reason and no [DONE]
   first_byte_late,
   first_token_late,
-  stalled,          // silence longer than idle after the first byte
-  out_of_time,      // the request's own deadline or total passed
-  cancelled,        // the caller left or the host stops
-  no_socket,        // the host had no descriptor or memory for a connection: says nothing about the endpoint
+  stalled,      // silence longer than idle after the first byte
+  out_of_time,  // the request's own deadline or total passed
+  cancelled,    // the caller left or the host stops
+  no_socket,    // the host had no descriptor or memory for a connection: says nothing about the endpoint
 };
 
 struct Outcome {

@@ -4,8 +4,8 @@
 //
 //   RequestId id = dispatcher.arrive(now, arrival, orders);   // orders: a Start, an Answer, or nothing (it waits)
 //   dispatcher.first_token(now, attempt);                     // commit: from here no other backend can take over
-//   dispatcher.ended(now, attempt, outcome, orders);          // once per Start; orders: next Start, an Answer, or others' Starts
-//   dispatcher.caller_gone(now, id, orders);                  // any state, idempotent
+//   dispatcher.ended(now, attempt, outcome, orders);          // once per Start; orders: next Start, an Answer, or
+//   others' Starts dispatcher.caller_gone(now, id, orders);                  // any state, idempotent
 //
 // Invariants (tests/policies holds them after every history): what a request holds (slot, queue place, bytes) is given
 // back exactly once, by its own transitions; in flight never exceeds an endpoint's limit; stale ids change nothing;
@@ -40,8 +40,9 @@ struct EndpointState {
   HealthState health = HealthState::up;
   std::uint32_t in_flight = 0, max_in_flight = 0;
   std::uint64_t attempts_total = 0, failures_total = 0, successes_total = 0;
-  std::uint64_t probe_failures_total = 0, health_changes_total = 0, ejections_total = 0;  // changes: in <-> out of rotation
-  Time out_until{};  // when ejected or cooling
+  std::uint64_t probe_failures_total = 0, health_changes_total = 0,
+                ejections_total = 0;  // changes: in <-> out of rotation
+  Time out_until{};                   // when ejected or cooling
 };
 
 struct PoolState {

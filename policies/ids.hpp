@@ -1,5 +1,6 @@
 // Strong ids. Backend, pool, route and endpoint ids are given out by the configuration and stay with the name for the
-// life of the process (a reload that removes and re-adds a name finds its state); request ids are made by the Dispatcher.
+// life of the process (a reload that removes and re-adds a name finds its state); request ids are made by the
+// Dispatcher.
 #pragma once
 
 #include <compare>

@@ -32,16 +32,16 @@ enum class Code : std::uint8_t {
   as_received,          // the last attempt's own answer goes to the caller
   upstream_failed,      // the last attempt ended without an answer, or with an in-band error
   upstream_timeout,
-  upstream_auth,        // our own credentials were refused by every pool tried
-  stream_cut,           // failed after commit: one error event, then close
-  no_socket,            // the host itself had no room for a connection to a backend
+  upstream_auth,  // our own credentials were refused by every pool tried
+  stream_cut,     // failed after commit: one error event, then close
+  no_socket,      // the host itself had no room for a connection to a backend
 };
 
 // The end of a request that no backend answers. At most one a request, and none after a successful attempt.
 struct Answer {
   Code code{};
-  Nanos retry_after{0};     // 0: no advice to give
-  bool repeat_ok = false;   // x-should-retry
+  Nanos retry_after{0};    // 0: no advice to give
+  bool repeat_ok = false;  // x-should-retry
   std::int64_t value = 0, limit = 0;
 };
 

@@ -22,13 +22,13 @@ struct HealthOptions {
   std::uint32_t consecutive_failures = 5;  // hard failures in a row that eject
   Nanos eject = 5s;                        // first ejection; doubles each time
   Nanos eject_max = 120s;
-  Nanos cooldown_first = 500ms;            // a 429/503/529 without advice; doubles each time
+  Nanos cooldown_first = 500ms;  // a 429/503/529 without advice; doubles each time
   Nanos cooldown_unadvised_max = 5s;
-  Nanos cooldown_max = 60s;                // longest advice that is followed
+  Nanos cooldown_max = 60s;  // longest advice that is followed
   LastCooling cooldown_last_backend = LastCooling::refuse;
-  std::uint32_t probe_fall = 3;            // missed probes in a row that mean down
-  std::uint32_t probe_rise = 2;            // good probes in a row that mean up again
-  Nanos probe_interval = 5s;               // a success within 3 intervals overrides missed probes
+  std::uint32_t probe_fall = 3;  // missed probes in a row that mean down
+  std::uint32_t probe_rise = 2;  // good probes in a row that mean up again
+  Nanos probe_interval = 5s;     // a success within 3 intervals overrides missed probes
 };
 
 struct EndpointPlan {
@@ -58,11 +58,11 @@ struct PoolPlan {
 
 struct RetryOptions {
   std::uint32_t attempts_max = 3;
-  bool after_delivery = true;        // false: only what no backend has received is tried again
-  double budget_per_success = 0.1;   // credit deposited by each success
+  bool after_delivery = true;       // false: only what no backend has received is tried again
+  double budget_per_success = 0.1;  // credit deposited by each success
   double budget_initial = 10;
   double budget_max = 20;
-  Nanos backoff = 50ms;              // same backend again: U[0, min(backoff * 2^n, backoff_max)]
+  Nanos backoff = 50ms;  // same backend again: U[0, min(backoff * 2^n, backoff_max)]
   Nanos backoff_max = 1s;
 };
 
@@ -79,7 +79,8 @@ struct RoutePlan {
   RouteId id{};
   std::vector<PoolId> pools;  // 1 to 8
   PoolOrder order = PoolOrder::priority;
-  std::optional<Nanos> ttft_budget;  // with it, the next pool is used when the wait predicted in earlier ones exceeds it
+  std::optional<Nanos>
+      ttft_budget;  // with it, the next pool is used when the wait predicted in earlier ones exceeds it
   TimeoutOptions timeouts;
   RetryOptions retry;
 };

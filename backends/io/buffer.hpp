@@ -88,7 +88,8 @@ class Buffer {
   }
   void grow(std::size_t least) {
     const std::size_t want = least <= BufferPool::block_bytes ? BufferPool::block_bytes : least;
-    BufferPool::Block block = want == BufferPool::block_bytes ? pool_->take() : BufferPool::Block(new char[want + BufferPool::padding]);
+    BufferPool::Block block =
+        want == BufferPool::block_bytes ? pool_->take() : BufferPool::Block(new char[want + BufferPool::padding]);
     if (block_) std::memcpy(block.get(), data(), size());
     if (block_ && capacity_ == BufferPool::block_bytes) pool_->give(std::move(block_));
     block_ = std::move(block);

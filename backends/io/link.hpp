@@ -1,9 +1,8 @@
-// One TCP connection on a Loop. Bytes, the peer's end and errors are noticed whether or not anyone waits for them, and a
-// keep-alive request costs no system call beyond its own sends and receives.
-// The owner is a coroutine with a Waker: every event of the link sets a flag here and wakes it.
-// With TLS its bytes are the plain ones; it is connecting() until the handshake is over, whichever side began, and its
-// clean end is the other side's close_notify. Writes are gathered into records.
-// Not thread-safe; lives on its worker.
+// One TCP connection on a Loop. Bytes, the peer's end and errors are noticed whether or not anyone waits for them, and
+// a keep-alive request costs no system call beyond its own sends and receives. The owner is a coroutine with a Waker:
+// every event of the link sets a flag here and wakes it. With TLS its bytes are the plain ones; it is connecting()
+// until the handshake is over, whichever side began, and its clean end is the other side's close_notify. Writes are
+// gathered into records. Not thread-safe; lives on its worker.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -33,10 +32,11 @@ using LinkPtr = std::unique_ptr<Link>;
 class Link final : public Loop::Watched {
  public:
   // Accepted; the link's from here on. With a certificate: TLS.
-  static LinkPtr adopt(Loop& loop, BufferPool& pool, int fd, const std::shared_ptr<const TlsCertificate>& own = nullptr);
+  static LinkPtr adopt(Loop& loop, BufferPool& pool, int fd,
+                       const std::shared_ptr<const TlsCertificate>& own = nullptr);
   // connecting() at first. With a server: TLS, and its tickets are kept in `tickets`.
-  static LinkPtr dial(Loop& loop, BufferPool& pool, const Endpoint& to, const std::shared_ptr<const TlsPeer>& server = nullptr,
-                      TlsTickets* tickets = nullptr);
+  static LinkPtr dial(Loop& loop, BufferPool& pool, const Endpoint& to,
+                      const std::shared_ptr<const TlsPeer>& server = nullptr, TlsTickets* tickets = nullptr);
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -48,15 +48,15 @@ class Link final : public Loop::Watched {
   // then an empty buffer gives its memory back.
   void arm();
   Buffer& in() { return in_; }
-  bool ended() const { return ended_; }    // the peer closed or reset, or close() was called
-  bool clean_end() const { return clean_end_; }  // by FIN
+  bool ended() const { return ended_; }                      // the peer closed or reset, or close() was called
+  bool clean_end() const { return clean_end_; }              // by FIN
   bool peer_ended() const { return ended_ || peer_ended_; }  // known even while unread bytes stand before the end
   std::uint64_t bytes_read() const { return bytes_read_; }
 
   bool connecting() const { return connecting_; }
   bool connected() const { return !connecting_ && !ended_; }
   bool for_want_of_resources() const { return short_of_; }  // it could not be dialled, see shortage.hpp
-  bool reached() const { return reached_; }  // by TCP: what may still be missing is the handshake
+  bool reached() const { return reached_; }                 // by TCP: what may still be missing is the handshake
 
   // How the handshake failed. After plain_http the link is not ended but a plain one, its first bytes lost.
   TlsFailure tls_failure() const { return tls_failure_; }
@@ -66,7 +66,7 @@ class Link final : public Loop::Watched {
 
   // Writing: as much as the kernel takes now. Returns bytes taken; fewer than given: await_writable(), then again.
   std::size_t write_some(std::span<const Piece> pieces);
-  void await_writable();                   // wakes the owner; awaiting_writable() until then
+  void await_writable();  // wakes the owner; awaiting_writable() until then
   bool awaiting_writable() const { return awaiting_writable_; }
   bool write_failed() const { return write_failed_; }
   // With TLS: of what was taken, some is not with the kernel yet. It goes there by itself, but a close loses it.
@@ -106,9 +106,9 @@ class Link final : public Loop::Watched {
   ConnectionShare share_;
   int fd_;
   bool armed_ = false;
-  bool readable_ = true;  // there may be bytes: an edge came and was not yet used up
-  bool peer_ended_ = false;  // behind the bytes still unread
-  bool writable_ = true;     // as far as is known
+  bool readable_ = true;                      // there may be bytes: an edge came and was not yet used up
+  bool peer_ended_ = false;                   // behind the bytes still unread
+  bool writable_ = true;                      // as far as is known
   bool connecting_ = false, reached_ = true;  // connecting: by TCP, then by TLS
   bool awaiting_writable_ = false;
   TlsFailure tls_failure_{};

@@ -23,7 +23,9 @@ int checked(int result, const char* what) {
 
 }  // namespace
 
-Loop::Timer::Timer(Loop& loop, std::function<void()> ring) : loop_(loop), ring_(std::move(ring)) { loop_.timers_.push_back(this); }
+Loop::Timer::Timer(Loop& loop, std::function<void()> ring) : loop_(loop), ring_(std::move(ring)) {
+  loop_.timers_.push_back(this);
+}
 
 Loop::Timer::~Timer() { std::erase(loop_.timers_, this); }
 

@@ -55,9 +55,9 @@ class Loop {
   // The loop's thread.
   bool watch(int fd, Watched& who);  // reads, writes and the peer's end, edge-triggered; false: the system said no
   void unwatch(int fd, const Watched& who);  // the descriptor stays open
-  void forget(const Watched& who);   // with closing its descriptor: what this turn still had to tell it is dropped
-  void run();                        // returns after stop()
-  void run_once(Nanos at_most);      // one turn
+  void forget(const Watched& who);  // with closing its descriptor: what this turn still had to tell it is dropped
+  void run();                       // returns after stop()
+  void run_once(Nanos at_most);     // one turn
 
   // Any thread.
   void post(std::function<void()> work);

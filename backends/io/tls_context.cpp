@@ -55,13 +55,15 @@ TlsContext make_context(const SSL_METHOD* method) {
   if (!context) throw TlsProblem("OpenSSL: " + last_error());
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_mode(context.get(),
+                   SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_read_ahead(context.get(), 1);  // a record's head and body in one receive
   return context;
 }
 
 // http/1.1, or nothing in common. A caller that names no protocol at all is not asked.
-int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in, unsigned in_size, void*) {
+int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* in, unsigned in_size,
+                    void*) {
   unsigned char* found = nullptr;
   const int how = SSL_select_next_proto(&found, out_size, http_1_1.data(), http_1_1.size(), in, in_size);
   *out = found;
@@ -86,7 +88,8 @@ TlsCertificate::TlsCertificate(const std::string& certificate_pem, const std::st
   const Bio chain = reading(certificate_pem), key_text = reading(key_pem);
   const Certificate own(PEM_read_bio_X509_AUX(chain.get(), nullptr, no_passphrase, &asked));
   if (!own) throw TlsProblem(at_end() ? "holds no certificate in PEM form" : "holds a certificate that cannot be read");
-  if (SSL_CTX_use_certificate(context_.get(), own.get()) != 1) throw TlsProblem("holds a certificate that cannot be used: " + last_error());
+  if (SSL_CTX_use_certificate(context_.get(), own.get()) != 1)
+    throw TlsProblem("holds a certificate that cannot be used: " + last_error());
   for (;;) {
     const Certificate next(PEM_read_bio_X509(chain.get(), nullptr, no_passphrase, &asked));
     if (!next) break;
@@ -119,7 +122,8 @@ TlsContext tls_trust(const std::string& authorities_pem, bool verify) {
     for (;;) {
       const Certificate one(PEM_read_bio_X509(text.get(), nullptr, no_passphrase, &asked));
       if (!one) break;
-      if (X509_STORE_add_cert(store, one.get()) != 1) throw TlsProblem("holds a certificate that cannot be used: " + last_error());
+      if (X509_STORE_add_cert(store, one.get()) != 1)
+        throw TlsProblem("holds a certificate that cannot be used: " + last_error());
       any = true;
     }
     if (!at_end()) throw TlsProblem("holds a certificate that cannot be read");
@@ -128,7 +132,8 @@ TlsContext tls_trust(const std::string& authorities_pem, bool verify) {
   }
   SSL_CTX_set_alpn_protos(context.get(), http_1_1.data(), http_1_1.size());
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-  SSL_CTX_sess_set_new_cb(context.get(), [](SSL* ssl, SSL_SESSION* session) { return TlsSession::ticket_came(ssl, session); });
+  SSL_CTX_sess_set_new_cb(context.get(),
+                          [](SSL* ssl, SSL_SESSION* session) { return TlsSession::ticket_came(ssl, session); });
   ERR_clear_error();
   return context;
 }

@@ -59,7 +59,7 @@ class TlsPeer {
 // outlives its connections.
 class TlsTickets {
  public:
-  static constexpr std::size_t kept_max = 4;      // per server; the oldest goes first
+  static constexpr std::size_t kept_max = 4;        // per server; the oldest goes first
   static constexpr std::size_t servers_max = 4096;  // more are not kept
 
   TlsTickets() = default;

@@ -74,8 +74,8 @@ struct SocketBio {
 };
 
 std::string_view name_of(TlsFailure failure) {
-  constexpr std::array<std::string_view, tls_failures> names{"none",  "plain_http", "not_tls", "version", "cipher", "certificate",
-                                                             "alert", "closed",     "timeout", "other"};
+  constexpr std::array<std::string_view, tls_failures> names{
+      "none", "plain_http", "not_tls", "version", "cipher", "certificate", "alert", "closed", "timeout", "other"};
   return names[static_cast<std::size_t>(failure)];
 }
 
@@ -151,9 +151,11 @@ void TlsSession::note_failure(int error) {
     failure_text_.append(": ").append(X509_verify_cert_error_string(SSL_get_verify_result(ssl_)));
   } else if (reason == SSL_R_HTTP_REQUEST || reason == SSL_R_HTTPS_PROXY_REQUEST) {
     failure_ = TlsFailure::plain_http;
-  } else if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_RECORD_TOO_SMALL || reason == SSL_R_UNEXPECTED_MESSAGE) {
+  } else if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_RECORD_TOO_SMALL ||
+             reason == SSL_R_UNEXPECTED_MESSAGE) {
     failure_ = TlsFailure::not_tls;
-  } else if (reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_VERSION_TOO_LOW || reason == SSL_R_UNKNOWN_PROTOCOL) {
+  } else if (reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_VERSION_TOO_LOW ||
+             reason == SSL_R_UNKNOWN_PROTOCOL) {
     failure_ = TlsFailure::version;
   } else if (reason == SSL_R_NO_SHARED_CIPHER) {
     failure_ = TlsFailure::cipher;

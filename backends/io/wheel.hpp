@@ -64,7 +64,7 @@ class Wheel {
   std::array<Alarm*, slots> slot_{};
   std::array<std::uint64_t, slots / 64> used_{};  // a bit per slot that may hold an alarm
   std::function<void(Time)> sleep_until_;
-  std::int64_t done_ = 0;      // every tick up to this one has been served
+  std::int64_t done_ = 0;  // every tick up to this one has been served
   std::int64_t sleeping_to_ = INT64_MAX;
   std::size_t count_ = 0;
 };

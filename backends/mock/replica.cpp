@@ -62,9 +62,11 @@ bool Replica::listen(Listener listener, std::string& problem) {
     port = backends::port_of(fd);
     // Posted: a connection may bring the fault that closes this very listener.
     auto accepted = [this, listener](int connection, const backends::IpAddress&) {
-      loop_.post([this, listener, connection] { backends::spawn(serve_connection(*this, connection, listener), [] {}); });
+      loop_.post(
+          [this, listener, connection] { backends::spawn(serve_connection(*this, connection, listener), [] {}); });
     };
-    (listener == Listener::data ? data_listener_ : control_listener_) = std::make_unique<backends::Listener>(loop_, fd, std::move(accepted));
+    (listener == Listener::data ? data_listener_ : control_listener_) =
+        std::make_unique<backends::Listener>(loop_, fd, std::move(accepted));
     return true;
   } catch (const std::system_error& failed) {
     problem = "cannot listen on " + options_.host + ":" + std::to_string(port) + ": " + failed.code().message();

@@ -13,7 +13,7 @@ namespace headgate::wire {
 
 inline constexpr std::size_t json_depth_max = 256;
 inline constexpr std::size_t name_bytes_max = 256;  // of a model: a longer one is nobody's name
-inline constexpr std::size_t json_padding = 64;  // readable bytes needed behind the body
+inline constexpr std::size_t json_padding = 64;     // readable bytes needed behind the body
 
 struct ByteRange {
   std::size_t begin = 0, end = 0;  // empty: absent

@@ -7,7 +7,8 @@
 
 namespace headgate {
 
-// Words separated by ASCII white space. The mock engine counts prompts and answers so, and the load generator checks them so.
+// Words separated by ASCII white space. The mock engine counts prompts and answers so, and the load generator checks
+// them so.
 constexpr std::uint32_t count_words(std::string_view text) {
   std::uint32_t words = 0;
   bool inside = false;

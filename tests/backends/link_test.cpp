@@ -187,7 +187,8 @@ TEST(Link, TellsACleanEndFromAReset) {
 TEST(Link, MayBeDestroyedWhileTheLoopStillHasNewsOfIt) {
   Pair a;
   BufferPool pool;
-  const LinkPtr other = Link::dial(a.loop, pool, *Endpoint::numeric("127.0.0.1", 1));  // refused: an event of the same turn
+  const LinkPtr other =
+      Link::dial(a.loop, pool, *Endpoint::numeric("127.0.0.1", 1));  // refused: an event of the same turn
   struct Destroyer final : Loop::Watched {
     void on_ready(std::uint32_t) override { link->reset(); }
     LinkPtr* link = nullptr;

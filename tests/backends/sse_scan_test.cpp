@@ -283,8 +283,8 @@ TEST(ReadEvent, CountsWhatUsageSays) {
 
 bool same(const EventFacts& a, const EventFacts& b) {
   const auto flags = [](const EventFacts& f) {
-    return std::tuple(f.comment_only, f.done, f.error, f.overloaded, f.content, f.finish, f.usage, f.usage_only, f.malformed,
-                      f.tokens.input, f.tokens.output, f.tokens.cached);
+    return std::tuple(f.comment_only, f.done, f.error, f.overloaded, f.content, f.finish, f.usage, f.usage_only,
+                      f.malformed, f.tokens.input, f.tokens.output, f.tokens.cached);
   };
   return flags(a) == flags(b);
 }
@@ -292,17 +292,21 @@ bool same(const EventFacts& a, const EventFacts& b) {
 // Streams whose events differ in their text, now and then in more, some of them broken: it says what read_event says.
 TEST(EventReader, SaysWhatReadEventSays) {
   std::mt19937_64 random(5);
-  const std::vector<std::string> texts{"word ", "a", "", "\u00e9", "\"}", "\n", "\\\\n", "\\\"", "}]}", "\\", "\x01", "data: ", "null"};
+  const std::vector<std::string> texts{"word ", "a",   "",   "\u00e9", "\"}",    "\n",  "\\\\n",
+                                       "\\\"",  "}]}", "\\", "\x01",   "data: ", "null"};
   const std::vector<std::string> frames{
       R"({"id":"1","choices":[{"index":0,"delta":{"content":"@"},"finish_reason":null}]})",
-      R"({"choices":[{"delta":{"content":"@"},"finish_reason":"stop"}]})", R"({"choices":[{"text":"@"}],"usage":{"prompt_tokens":3}})",
-      R"({"choices":[{"delta":{"reasoning":"@","content":"more"}},{"delta":{"content":"@"}}]})", R"({"error":{"code":"@"}})",
+      R"({"choices":[{"delta":{"content":"@"},"finish_reason":"stop"}]})",
+      R"({"choices":[{"text":"@"}],"usage":{"prompt_tokens":3}})",
+      R"({"choices":[{"delta":{"reasoning":"@","content":"more"}},{"delta":{"content":"@"}}]})",
+      R"({"error":{"code":"@"}})",
       R"({"choices":[{"delta":{"tool_calls":["@"]}}]})"};
   EventReader reader;
   int contents = 0;
   for (int round = 0; round < 50000; ++round) {
     std::string data = frames[random() % 20 < 15 ? 0 : random() % frames.size()];
-    for (std::size_t at = data.find('@'); at != std::string::npos; at = data.find('@')) data.replace(at, 1, texts[random() % texts.size()]);
+    for (std::size_t at = data.find('@'); at != std::string::npos; at = data.find('@'))
+      data.replace(at, 1, texts[random() % texts.size()]);
     if (random() % 50 == 0) data.erase(random() % data.size(), 1);
     if (random() % 50 == 0) data.insert(random() % data.size(), random() % 2 == 0 ? "\ndata: " : "\n");
     const std::string event = "data: " + data + "\n\n";

@@ -81,7 +81,8 @@ TEST(Reference, HasASectionForEveryObject) {
   for (const char* part :
        {"## Top level", "## `listen`", "## `keys[]`", "## `pools.POOL`", "## `pools.POOL.backends[]`",
         "## `pools.POOL.health`", "## `routes.MODEL.retry`", "| `slots` | whole number | `16` | 1..100000 |",
-        "| `connect` | duration | `\"2s\"` | 1ms..5m |", "| `url` | text | required | http://host:port or https://host:port |"}) {
+        "| `connect` | duration | `\"2s\"` | 1ms..5m |",
+        "| `url` | text | required | http://host:port or https://host:port |"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part;
   }
 }

@@ -29,9 +29,11 @@ void expect_each(const std::vector<Row>& rows) {
 
 TEST(Problems, OriginsAsBrowsersSendThem) {
   constexpr const char* right =
-      "must be an origin as browsers send it, such as \"https://app.example:8443\": scheme, host and port in lower case, "
+      "must be an origin as browsers send it, such as \"https://app.example:8443\": scheme, host and port in lower "
+      "case, "
       "nothing behind; or \"*\"";
-  for (const char* good : {"*", "https://app.example", "http://127.0.0.1:3000", "http://[::1]:80", "app://obsidian.md"}) {
+  for (const char* good :
+       {"*", "https://app.example", "http://127.0.0.1:3000", "http://[::1]:80", "app://obsidian.md"}) {
     EXPECT_TRUE(load(with_root("\"cors\": {\"origins\": [\"" + std::string(good) + "\"]}")).options) << good;
   }
   for (const char* bad : {"app.example", "https://App.example", "https://app.example/", "https://", "://app", "null"}) {
@@ -48,7 +50,8 @@ TEST(Problems, NamesAndTypes) {
       {with_backends("[{\"url\": \"http://h\",\n\"Slots\": 3}]"), 4, "$.pools.small.backends[0].Slots",
        "unknown field; did you mean \"slots\"?"},
       {with_listen(R"("allow_anonymous": true, "zzz": 1)"), 2, "$.listen.zzz",
-       "unknown field; known here: data, admin, allow_anonymous, insecure, connections_max, connections_per_address, trusted_proxies, "
+       "unknown field; known here: data, admin, allow_anonymous, insecure, connections_max, connections_per_address, "
+       "trusted_proxies, "
        "tls"},
       {with_root("\"workers\": 2,\n\n\"workers\": 3"), 4, "$.workers", "duplicate key: first written on line 2"},
       {with_root(R"("workers": "2")"), 2, "$.workers", "is \"2\", must be a whole number 1..256, without quotes"},

@@ -98,7 +98,8 @@ TEST(Secrets, AreNeverPartOfAProblem) {
     EXPECT_EQ(all_of(loaded).find("sk-hidden"), std::string::npos) << all_of(loaded);
   }
   const Loaded number = load(with_pool(R"("api_key": 8675309)"));
-  EXPECT_EQ(all_of(number), "f:3: $.pools.small.api_key: is a number, has 7 characters (not shown), must be text in quotes\n");
+  EXPECT_EQ(all_of(number),
+            "f:3: $.pools.small.api_key: is a number, has 7 characters (not shown), must be text in quotes\n");
 }
 
 TEST(Secrets, AProblemTellsTheirLength) {

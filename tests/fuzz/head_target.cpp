@@ -13,7 +13,8 @@ using namespace wire;
 
 // The same bytes, coming in two parts.
 template <class Head>
-Read in_two_parts(std::string_view bytes, std::size_t cut, Read (HeadReader::*read)(std::string_view, Head&), HeadReader& reader, Head& head) {
+Read in_two_parts(std::string_view bytes, std::size_t cut, Read (HeadReader::*read)(std::string_view, Head&),
+                  HeadReader& reader, Head& head) {
   const Read first = (reader.*read)(bytes.substr(0, cut), head);
   return first == Read::incomplete ? (reader.*read)(bytes, head) : first;
 }
@@ -49,7 +50,8 @@ void beside_beast(std::string_view bytes) {
   if (failed == http::error::bad_version || failed == http::error::bad_value) return;
   check(!failed, "a request head passes that Beast refuses");
   check(parser.is_header_done(), "Beast wants more of a head that is complete here");
-  check(parser.get().target() == boost::beast::string_view(head.target.data(), head.target.size()), "another target than Beast's");
+  check(parser.get().target() == boost::beast::string_view(head.target.data(), head.target.size()),
+        "another target than Beast's");
   check(parser.chunked() == (head.framing == Framing::chunked), "another framing than Beast's");
   if (head.framing == Framing::length) {
     check(parser.content_length().value_or(0) == head.content_length, "another length than Beast's");

@@ -50,8 +50,10 @@ void skim(std::string_view bytes) {
   if (error != SkimError::none || !theirs || found.model.size() > name_bytes_max) return;
   const Json body = Json::parse(bytes.begin(), bytes.end());
   const std::string model = body.at("model").get<std::string>();
-  check(model == found.model || model.find("\\u") != std::string::npos || bytes.find("\\u") != std::string_view::npos, "another model than nlohmann's");
-  check(found.stream == (body.contains("stream") && body["stream"].is_boolean() && body["stream"].get<bool>()), "another stream than nlohmann's");
+  check(model == found.model || model.find("\\u") != std::string::npos || bytes.find("\\u") != std::string_view::npos,
+        "another model than nlohmann's");
+  check(found.stream == (body.contains("stream") && body["stream"].is_boolean() && body["stream"].get<bool>()),
+        "another stream than nlohmann's");
 }
 
 void splice(std::string_view bytes) {
@@ -87,15 +89,16 @@ void sse(std::string_view bytes) {
   EventReader reader;
   for (const std::string_view event : events) {
     const EventFacts facts = reader.read(event), slow = read_event(event);
-    check(facts.content == slow.content && facts.finish == slow.finish && facts.done == slow.done && facts.error == slow.error &&
-              facts.usage == slow.usage && facts.comment_only == slow.comment_only && facts.malformed == slow.malformed &&
-              facts.usage_only == slow.usage_only,
+    check(facts.content == slow.content && facts.finish == slow.finish && facts.done == slow.done &&
+              facts.error == slow.error && facts.usage == slow.usage && facts.comment_only == slow.comment_only &&
+              facts.malformed == slow.malformed && facts.usage_only == slow.usage_only,
           "an event read beside the one before says something else");
     EventEnd grown;
     std::size_t size = 0;
     for (std::size_t n = 1; n <= event.size() && size == 0; ++n) size = grown.find(event.substr(0, n));
     // a CR that ends an event is not kept waiting for its LF
-    check(size == event.size() || (size + 1 == event.size() && event.ends_with("\r\n")), "an event that grows ends elsewhere");
+    check(size == event.size() || (size + 1 == event.size() && event.ends_with("\r\n")),
+          "an event that grows ends elsewhere");
   }
   const AnswerFacts answer = read_answer(bytes);
   std::size_t depth = 0, deepest = 0;

@@ -14,7 +14,8 @@ namespace {
 class Replay : public testing::TestWithParam<Target> {};
 
 TEST_P(Replay, HoldsForTheCorpus) {
-  const std::filesystem::path corpus = std::filesystem::path(HEADGATE_SOURCE_DIR) / "tests/fuzz/corpus" / GetParam().name;
+  const std::filesystem::path corpus =
+      std::filesystem::path(HEADGATE_SOURCE_DIR) / "tests/fuzz/corpus" / GetParam().name;
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(corpus)) {
     SCOPED_TRACE(entry.path().string());
@@ -26,7 +27,8 @@ TEST_P(Replay, HoldsForTheCorpus) {
   EXPECT_GT(files, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Fuzz, Replay, testing::ValuesIn(targets), [](const auto& one) { return std::string(one.param.name); });
+INSTANTIATE_TEST_SUITE_P(Fuzz, Replay, testing::ValuesIn(targets),
+                         [](const auto& one) { return std::string(one.param.name); });
 
 }  // namespace
 }  // namespace headgate::fuzz

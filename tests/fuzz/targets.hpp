@@ -20,7 +20,8 @@ struct Target {
   std::string_view name;
   void (*run)(std::string_view bytes);
 };
-inline constexpr Target targets[] = {{"head", head}, {"framing", framing}, {"skim", skim}, {"splice", splice}, {"sse", sse}};
+inline constexpr Target targets[] = {
+    {"head", head}, {"framing", framing}, {"skim", skim}, {"splice", splice}, {"sse", sse}};
 
 inline void check(bool holds, const char* what) {
   if (holds) return;

@@ -34,7 +34,8 @@ void expect_advice(const Reply& reply, int least_s, int most_s) {
   EXPECT_EQ(seconds, (ms + 999) / 1000) << reply.head.raw;
 }
 
-void one_runs_one_waits(ScriptedUpstream& upstream, const GatewayProcess& gateway, RawClient& running, RawClient& queued) {
+void one_runs_one_waits(ScriptedUpstream& upstream, const GatewayProcess& gateway, RawClient& running,
+                        RawClient& queued) {
   running.send(asking());
   ASSERT_TRUE(upstream.await_arrivals(1));
   queued.send(asking());

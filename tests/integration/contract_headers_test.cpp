@@ -214,7 +214,8 @@ TEST(ContractHeaders, AnswersThatABackendHadPartInNameIt) {
   }
 }
 
-// 7 tokens in, 5 out, at 2 and 8 dollars a million: 14 + 40 millionths. Streams and pools without a price: no word of it.
+// 7 tokens in, 5 out, at 2 and 8 dollars a million: 14 + 40 millionths. Streams and pools without a price: no word of
+// it.
 TEST(ContractHeaders, CostIsNamedOnWholeAnswersOfPoolsWithAPrice) {
   ScriptedUpstream upstream(good_answer());
   auto config = basic_config({&upstream});

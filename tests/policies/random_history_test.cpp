@@ -135,7 +135,8 @@ void step(History& h, Dice& dice, Nanos now) {
       break;
     default:
       if (dice.one_in(6)) h.replan(now, random_plan(dice));
-      if (dice.one_in(3)) h.set_by_hand(now, dice.below(endpoints), {.drained = dice.one_in(2), .weight = dice.below(4)});
+      if (dice.one_in(3))
+        h.set_by_hand(now, dice.below(endpoints), {.drained = dice.one_in(2), .weight = dice.below(4)});
       break;
   }
 }

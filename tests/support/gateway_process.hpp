@@ -27,10 +27,10 @@ namespace headgate::support {
 
 struct Started {
   Nanos ready_within = 20s;
-  bool wait_ready = true;                // false: only until /healthz answers
+  bool wait_ready = true;                  // false: only until /healthz answers
   std::vector<std::string> environment{};  // "NAME=value", added to this process's own
-  std::uint64_t descriptors_max = 0;     // RLIMIT_NOFILE of the gateway; 0: as here
-  std::vector<std::string> options{};    // of headgate serve, such as --watch
+  std::uint64_t descriptors_max = 0;       // RLIMIT_NOFILE of the gateway; 0: as here
+  std::vector<std::string> options{};      // of headgate serve, such as --watch
 };
 
 class GatewayProcess {

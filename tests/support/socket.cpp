@@ -104,7 +104,8 @@ Socket accept_from(const Socket& listener) {
 
 Socket connect_to_loopback(std::uint16_t port, Nanos within, int receive_buffer) {
   Socket made = open_socket();
-  if (receive_buffer > 0) ::setsockopt(made.descriptor(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+  if (receive_buffer > 0)
+    ::setsockopt(made.descriptor(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
   send_at_once(made);
   const sockaddr_in address = loopback(port);
   if (::connect(made.descriptor(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return made;

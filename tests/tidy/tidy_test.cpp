@@ -53,7 +53,8 @@ const std::vector<std::string> pure{"policies", "backends/engine"};
 // a name that takes the result.
 bool at_the_front(std::string before) {
   static const std::regex leading(R"(^\s*(\}\s*)?(else\s*)?((if|while|for)\s*\(.*\))?\s*)");
-  static const std::regex allowed(R"(^(co_return\s+|(const\s+)?(auto|[\w:<>]+)?\s*(\[[\w, ]+\]|[\w.>\-\[\]]+)?\s*=\s*|\(void\)\s*)?$)");
+  static const std::regex allowed(
+      R"(^(co_return\s+|(const\s+)?(auto|[\w:<>]+)?\s*(\[[\w, ]+\]|[\w.>\-\[\]]+)?\s*=\s*|\(void\)\s*)?$)");
   before = std::regex_replace(before, leading, "", std::regex_constants::format_first_only);
   return std::regex_match(before, allowed);
 }
@@ -61,12 +62,15 @@ bool at_the_front(std::string before) {
 }  // namespace
 
 TEST(Tidy, PoliciesAndEngineIncludeTheStandardLibraryOnly) {
-  ban(sources_in({"policies"}), std::regex(R"re(#include ("(?!policies/)|<[^>]*[/.]))re"), "policies may include the standard library only");
+  ban(sources_in({"policies"}), std::regex(R"re(#include ("(?!policies/)|<[^>]*[/.]))re"),
+      "policies may include the standard library only");
   ban(sources_in({"backends/engine"}), std::regex(R"re(#include ("(?!policies/base/|backends/engine/)|<[^>]*[/.]))re"),
       "the engine may include the standard library and policies/base only");
 }
 
-TEST(Tidy, NobodyLeavesItsLayerByPath) { ban(sources_in(all), std::regex(R"re(#include "\.\.?/)re"), "include from the repository's root"); }
+TEST(Tidy, NobodyLeavesItsLayerByPath) {
+  ban(sources_in(all), std::regex(R"re(#include "\.\.?/)re"), "include from the repository's root");
+}
 
 TEST(Tidy, DecisionsReadNoClockAndDrawNoRandomness) {
   ban(sources_in(pure), std::regex(R"((_clock::now|\btime\(|random_device|mt19937|\brand\(|_distribution|getenv))"),
@@ -80,19 +84,23 @@ TEST(Tidy, OneCoAwaitPerStatementAtItsFront) {
       const std::size_t at = line.find("co_await");
       if (at == std::string::npos) continue;
       const std::string behind = line.substr(at + 8);
-      EXPECT_TRUE(at_the_front(line.substr(0, at))) << source.path << ":" << i + 1 << ": co_await must stand at the front: " << line;
-      EXPECT_EQ(behind.find("co_await"), std::string::npos) << source.path << ":" << i + 1 << ": one co_await per statement: " << line;
-      EXPECT_EQ(behind.find('{'), std::string::npos) << source.path << ":" << i + 1 << ": name the object or lambda first: " << line;
+      EXPECT_TRUE(at_the_front(line.substr(0, at)))
+          << source.path << ":" << i + 1 << ": co_await must stand at the front: " << line;
+      EXPECT_EQ(behind.find("co_await"), std::string::npos)
+          << source.path << ":" << i + 1 << ": one co_await per statement: " << line;
+      EXPECT_EQ(behind.find('{'), std::string::npos)
+          << source.path << ":" << i + 1 << ": name the object or lambda first: " << line;
     }
   }
 }
 
 TEST(Tidy, TheCoAwaitRuleKnowsGoodFromBad) {
-  for (const char* good : {"  ", "  const bool ok = ", "  auto [failed, n] = ", "  co_return ", "  while (!link.ended()) ", "  if (more) answer = ",
-                           "  } else if (late) co_return "}) {
+  for (const char* good : {"  ", "  const bool ok = ", "  auto [failed, n] = ", "  co_return ",
+                           "  while (!link.ended()) ", "  if (more) answer = ", "  } else if (late) co_return "}) {
     EXPECT_TRUE(at_the_front(good)) << good;
   }
-  for (const char* bad : {"  if (", "  while (!", "  return x ? ", "  use(", "  v.push_back(", "  const bool ok = !", "  total += "}) {
+  for (const char* bad :
+       {"  if (", "  while (!", "  return x ? ", "  use(", "  v.push_back(", "  const bool ok = !", "  total += "}) {
     EXPECT_FALSE(at_the_front(bad)) << bad;
   }
 }
