@@ -1,8 +1,6 @@
 // Backends that break the rules of HTTP: each has a defined answer, and the next request does not notice.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "support/answers.hpp"
 #include "support/gateway_process.hpp"
 
@@ -181,12 +179,6 @@ TEST_F(HostileBackend, ThatAnswersBeforeItHasReadIsHeard) {
 
 // 100 MB in one unary answer: relayed as it comes, held nowhere.
 TEST_F(HostileBackend, ThatSendsAHundredMegabytesTakesNoMemory) {
-  const auto resident_mib = [&] {
-    std::ifstream statm("/proc/" + std::to_string(gateway_.pid()) + "/statm");
-    double all = 0, pages = 0;
-    statm >> all >> pages;
-    return pages * 4 / 1024;
-  };
   constexpr std::size_t piece = 1 << 20, pieces = 100;
   upstream_.set_script([](Exchange& x) {
     x.write(std::string(json_head) + "Content-Length: " + std::to_string(piece * pieces) + "\r\n\r\n");
@@ -195,13 +187,13 @@ TEST_F(HostileBackend, ThatSendsAHundredMegabytesTakesNoMemory) {
       if (!x.write(bytes)) return;
   });
   ASSERT_TRUE(take_your_time());
-  const double before = resident_mib();
+  const double before = gateway_.resident_mib();
   RawClient caller(gateway_.port());
   caller.send(chat_request(chat_body(false)));
   const Reply begun = caller.read_reply(scaled(20s), [](const Reply& r) { return r.body.size() > (40u << 20); });
   EXPECT_EQ(begun.status, 200);
   if (!product_sanitized()) {
-    EXPECT_LT(resident_mib() - before, 4);
+    EXPECT_LT(gateway_.resident_mib() - before, 4);
   }
   const Reply whole = caller.read_reply(scaled(60s));
   EXPECT_EQ(whole.body.size(), piece * pieces);

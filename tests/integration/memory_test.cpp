@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include "support/answers.hpp"
@@ -14,21 +13,14 @@
 namespace headgate::support {
 namespace {
 
-constexpr double kib = 1024;
-
-double resident(pid_t process) {
-  std::ifstream statm("/proc/" + std::to_string(process) + "/statm");
-  double all = 0, pages = 0;
-  statm >> all >> pages;
-  return pages * 4 * kib;
-}
+constexpr double kib = 1.0 / 1024;  // in MiB, as all here
 
 double formula(double connections, double in_flight, double stalled) {
   return (10 * 1024 + 3.3 * connections + 8 * in_flight + 32 * stalled) * kib;
 }
 
 void expect_within_a_fifth(double measured, double expected) {
-  std::cout << "resident " << measured / kib / 1024 << " MiB, by the formula " << expected / kib / 1024 << " MiB\n";
+  std::cout << "resident " << measured << " MiB, by the formula " << expected << " MiB\n";
   EXPECT_LE(measured, 1.2 * expected);
   EXPECT_GE(measured, 0.8 * expected);
 }
@@ -84,7 +76,7 @@ TEST_F(Memory, AnOpenStreamOf1KBody) {
   if (raise_descriptors() < 2 * streams + 100) GTEST_SKIP() << "needs 10,100 descriptors";
   Fleet fleet(R"({"fault":"stall","after_tokens":2})");
   ask_once(fleet.gateway->port(), request("GET", "/v1/models"));
-  const double idle = resident(fleet.gateway->pid());
+  const double idle = fleet.gateway->resident_mib();
   std::vector<RawClient> callers;
   callers.reserve(streams);
   const std::string bytes = stream_of_1k(50);
@@ -97,7 +89,7 @@ TEST_F(Memory, AnOpenStreamOf1KBody) {
     const Reply reply = caller.read_reply(30s, [](const Reply& r) { return !content_of(r.body).empty(); });
     ASSERT_EQ(reply.status, 200) << reply.raw;
   }
-  const double held = resident(fleet.gateway->pid());
+  const double held = fleet.gateway->resident_mib();
   EXPECT_LE((held - idle) / streams, 16 * kib);
   expect_within_a_fifth(held, formula(streams, streams, 0));
 }
@@ -111,7 +103,7 @@ TEST_F(Memory, AnIdleConnection) {
     callers.emplace_back(fleet.gateway->port());
     ASSERT_EQ(callers.back().ask(request("GET", "/v1/models")).status, 200);
   }
-  expect_within_a_fifth(resident(fleet.gateway->pid()), formula(count, 0, 0));
+  expect_within_a_fifth(fleet.gateway->resident_mib(), formula(count, 0, 0));
 }
 
 Nanos other_callers_p99(const Fleet& fleet) {
@@ -149,7 +141,7 @@ TEST_F(Memory, StalledReaders) {
     unchanged = std::exchange(relayed, events) == events ? unchanged + 1 : 0;
     return unchanged == 20;
   }));
-  expect_within_a_fifth(resident(fleet.gateway->pid()), formula(count, count, count));
+  expect_within_a_fifth(fleet.gateway->resident_mib(), formula(count, count, count));
   Nanos during{};  // measured again while the kernel's window probes, frequent at first, take the CPU
   EXPECT_TRUE(eventually(30s, [&] { return (during = other_callers_p99(fleet)) < before * 12 / 10; }));
   std::cout << "another caller's p99 " << to_ms(before) << " ms, with the stalled readers " << to_ms(during) << " ms\n";

@@ -1,8 +1,5 @@
 // What a caller sent comes back in messages only as far as it helps to find it.
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <fstream>
 
 #include "support/answers.hpp"
 #include "support/gateway_process.hpp"
@@ -30,12 +27,6 @@ void expect_short(const Reply& reply, int status, const std::string& code, const
   EXPECT_NE(message.find("..."), std::string::npos);
 }
 
-double resident_mib(pid_t process) {
-  double size_pages = 0, resident_pages = 0;
-  std::ifstream("/proc/" + std::to_string(process) + "/statm") >> size_pages >> resident_pages;
-  return resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
-}
-
 class Reflection : public testing::Test {
  protected:
   ScriptedUpstream upstream_{good_answer()};
@@ -56,11 +47,11 @@ TEST_F(Reflection, OfAModelIsShort) {
 // 160 MiB have been asked for; the connections are idle now.
 TEST_F(Reflection, LeavesNothingBehind) {
   if (product_sanitized()) GTEST_SKIP() << "sanitizers keep what was freed";
-  const double before = resident_mib(gateway_.pid());
+  const double before = gateway_.resident_mib();
   std::vector<RawClient> idle;
   const std::string asked = chat_request(body_with(times(8 << 20, "m")));
   for (int n = 0; n < 20; ++n) EXPECT_EQ(idle.emplace_back(gateway_.port()).ask(asked).status, 404);
-  EXPECT_LT(resident_mib(gateway_.pid()) - before, 64);
+  EXPECT_LT(gateway_.resident_mib() - before, 64);
 }
 
 TEST_F(Reflection, OfAModelThatIsForOthersIsShort) {

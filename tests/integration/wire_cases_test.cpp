@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <fstream>
 #include <thread>
 
 #include "support/answers.hpp"
@@ -106,12 +105,6 @@ class Sizes : public testing::Test {
     return "POST /v1/chat/completions HTTP/1.1\r\nHost: gateway.test\r\nAuthorization: Bearer GW1\r\n" + framing +
            "\r\n\r\n";
   }
-  double resident_mib() const {
-    std::ifstream statm("/proc/" + std::to_string(gateway_.pid()) + "/statm");
-    double all = 0, pages = 0;
-    statm >> all >> pages;
-    return pages * 4 / 1024;
-  }
   ScriptedUpstream upstream_{good_answer()};
   GatewayProcess gateway_{config_for(upstream_)};
 };
@@ -163,13 +156,13 @@ TEST_F(Sizes, RW24_WhatIsInsideGoesThroughWhole) {
     x.write_last(final_chunk());
   });
   EXPECT_TRUE(eventually(5s, [&] { return gateway_.metric("headgate_body_bytes_held") == 0; }));
-  const double before = resident_mib();
+  const double before = gateway_.resident_mib();
   const Reply reply = ask_once(gateway_.port(), chat_request(chat_body(true)), scaled(60s));
   EXPECT_GE(reply.body.size(), 32u << 20);
   EXPECT_EQ(content_of(reply.body).size(), events * 900);
   EXPECT_EQ(last_data_of(reply.body), "[DONE]");
   if (!product_sanitized()) {
-    EXPECT_LE(resident_mib() - before, 8);
+    EXPECT_LE(gateway_.resident_mib() - before, 8);
   }
 }
 

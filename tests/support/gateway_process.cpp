@@ -191,6 +191,12 @@ std::vector<nlohmann::json> GatewayProcess::access_lines(std::size_t count, Nano
 }
 
 std::string GatewayProcess::access_text() const { return read_file(folder_ + "/access.log"); }
+double GatewayProcess::resident_mib() const {
+  double all_pages = 0, resident_pages = 0;
+  std::ifstream("/proc/" + std::to_string(pid_) + "/statm") >> all_pages >> resident_pages;
+  return resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
 std::string GatewayProcess::output() const { return read_file(folder_ + "/output"); }
 
 void GatewayProcess::rewrite_config(std::string_view text) const { write_file(folder_ + "/config.json", text); }

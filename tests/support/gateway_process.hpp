@@ -55,6 +55,7 @@ class GatewayProcess {
   // The access log's lines once there are `count` (fails the test if they do not come in time).
   std::vector<nlohmann::json> access_lines(std::size_t count, Nanos within = 5s) const;
   std::string access_text() const;
+  double resident_mib() const;  // memory of the process
   std::string output() const;  // stdout and stderr so far
 
   // Puts other text, or other JSON with the same listeners and log, in the place of the configuration file.
