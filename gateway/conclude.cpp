@@ -23,6 +23,14 @@ std::string_view why_cut(policies::End end) {
   }
 }
 
+void append_connection_line(std::string& out, const Exchange& x) {
+  if (x.close_after) {
+    out.append("connection: close\r\n");
+  } else if (x.head.minor == 0) {  // who speaks HTTP/1.0 expects an end, unless told
+    out.append("connection: keep-alive\r\n");
+  }
+}
+
 // The one error event of a stream whose head is out, then the end of the answer.
 backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
   RequestState& r = x.request;
@@ -93,7 +101,7 @@ backends::Task<> relay_last(Exchange& x) {
 void append_own_lines(std::string& out, const Exchange& x) {
   out.append("x-request-id: ").append(x.request_id).append("\r\n");
   append_cors_lines(out, x);
-  if (x.close_after) out.append("connection: close\r\n");
+  append_connection_line(out, x);
 }
 
 void append_backend_lines(std::string& out, const Exchange& x) {
@@ -136,15 +144,16 @@ backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   r.ending = row.ending;
   r.cause = row.code;
   r.status = no.status != 0 ? no.status : row.status;
-  // An unread body too long to be taken in ends the connection; so does one that broke the wire rules.
-  const bool long_rest =
-      !x.body.done() && (x.head.framing != wire::Framing::length || x.head.content_length > (64 << 10));
-  if (long_rest) x.close_after = true;
-  no.close = x.close_after;
+  // An unread body too long to be taken in ends the connection, and one that its caller may now keep to himself, as he
+  // was not told to go on; so does one that broke the wire rules.
+  const bool long_rest = x.head.framing != wire::Framing::length || x.head.content_length > (64 << 10);
+  const bool may_stay_out = x.head.expect_continue && x.body.size() == 0;
+  if (!x.body.done() && (long_rest || may_stay_out)) x.close_after = true;
   no.without_body = x.head.method == "HEAD";
   std::string more(no.more_head);
   if (!row.refuses) append_backend_lines(more, x);
   append_cors_lines(more, x);
+  append_connection_line(more, x);
   no.more_head = more;
   x.out.clear();
   append_refusal(x.out, no);

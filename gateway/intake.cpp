@@ -43,10 +43,24 @@ RefusalAnswer too_slow(Refusal which, std::string_view how, Nanos value, Nanos l
   return {.refusal = which, .detail = how, .value = value / ms, .limit = limit / ms};
 }
 
+// Path and query of a target that names its server too, as a proxy is asked (RFC 9112 3.2.2).
+std::string_view origin_form(std::string_view target) {
+  const std::size_t scheme = target.find("://");
+  if (target.starts_with('/') || scheme == std::string_view::npos) return target;
+  const std::size_t path = target.find_first_of("/?", scheme + 3);
+  return path == std::string_view::npos ? "/" : target.substr(path);
+}
+
+wire::Read parse_head(Exchange& x) {
+  const wire::Read read = x.reader.request(x.caller->in().view(), x.head);
+  if (read == wire::Read::complete) x.head.target = origin_form(x.head.target);
+  return read;
+}
+
 // Reads the head again after the buffer has moved; it was complete before.
 void reread_head(Exchange& x) {
   x.reader.reset();
-  x.reader.request(x.caller->in().view(), x.head);
+  parse_head(x);
 }
 
 // Room for `wanted` bytes in all behind the buffer's begin, and some to notice a departure.
@@ -82,7 +96,7 @@ backends::Task<bool> read_head(Exchange& x) {
   for (;;) {
     const bool begun = !in.empty();
     if (begun && x.request.received == Time()) x.request.received = x.shard.now();
-    const wire::Read read = begun ? x.reader.request(in.view(), x.head) : wire::Read::incomplete;
+    const wire::Read read = begun ? parse_head(x) : wire::Read::incomplete;
     const std::size_t head_max = limits(x).head.count;
     if (read == wire::Read::bad) {
       co_await reject(x, wire_error(x.reader.error()));

@@ -176,6 +176,8 @@ TEST_F(Refusals, RW25_ComeBeforeContinue) {
   const Reply wrong_key = ask_once(gateway_.port(), head("GW9", 2000));
   expect_refusal(wrong_key, 401, "invalid_api_key");
   EXPECT_LE(to_ms(wrong_key.took()), to_ms(scaled(200ms) + lag.slack()));
+  // He may now keep the body to himself, so that what follows could be taken for it.
+  EXPECT_EQ(wrong_key.head.get("connection"), "close");
   const Reply too_large = ask_once(gateway_.port(), head("GW1", 100 << 10));
   expect_refusal(too_large, 413, "body_too_large");
   EXPECT_LE(to_ms(too_large.took()), to_ms(scaled(200ms) + lag.slack()));

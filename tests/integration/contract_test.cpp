@@ -207,6 +207,36 @@ TEST_F(Contract, OldCallersAreServedAndTheirConnectionsClosed) {
   EXPECT_TRUE(closing.closed_by_peer(scaled(2s)));
 }
 
+// One who asks for it is kept, and told so.
+TEST_F(Contract, OldCallersMayKeepTheirConnection) {
+  RawClient old(gateway_.port());
+  const auto with_body = [](const std::string& body) {
+    return "POST /v1/chat/completions HTTP/1.0\r\nConnection: keep-alive\r\nAuthorization: Bearer GW1\r\n"
+           "Content-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body;
+  };
+  for (const auto& [body, status] : {std::pair{chat_body(false), 200}, {"{", 400}, {chat_body(false), 200}}) {
+    const Reply reply = old.ask(with_body(body));
+    EXPECT_EQ(reply.status, status) << reply.raw;
+    EXPECT_EQ(reply.head.all("connection"), std::vector<std::string>{"keep-alive"}) << reply.raw;
+  }
+  EXPECT_EQ(old.ask(with_body(chat_body(true))).head.get("connection"), "close") << "a stream ends with it";
+}
+
+// As a proxy is asked; a backend is asked by path.
+TEST_F(Contract, ATargetMayNameItsServer) {
+  const std::string body = chat_body(false);
+  EXPECT_EQ(ask(request("POST", "http://gateway.test/v1/chat/completions?a=b", body)).status, 200);
+  EXPECT_EQ(last_arrival().target(), "/v1/chat/completions?a=b");
+  const std::string pad(5000, ' ');  // the head is read twice when its body needs a larger buffer
+  EXPECT_EQ(ask(request("POST", "HTTPS://gateway.test:8/v1/chat/completions", pad + body + std::string(60 << 10, ' ')))
+                .status,
+            200);
+  EXPECT_EQ(last_arrival().target(), "/v1/chat/completions");
+  EXPECT_EQ(ask(request("GET", "http://gateway.test/v1/models")).status, 200);
+  EXPECT_EQ(ask(request("GET", "http://gateway.test", {}, with_key)).status, 404);
+}
+
 // A stream is counted, so usage is asked for; who did not ask does not see the event with no choice.
 TEST_F(Contract, UsageIsAskedForAndShownToThoseWhoAsked) {
   struct Case {
