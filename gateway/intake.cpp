@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gateway/client_address.hpp"
+#include "gateway/conclude.hpp"
 #include "gateway/cors.hpp"
 #include "gateway/request_head.hpp"
 #include "policies/base/tokens.hpp"
@@ -94,7 +95,8 @@ backends::Task<bool> read_head(Exchange& x) {
   const Time idle_until = after(x.shard.now(), limits(x).keep_alive);
   x.request = RequestState();
   for (;;) {
-    const bool begun = !in.empty();
+    while (in.view().starts_with("\r\n")) in.consume(2);  // before a request: RFC 9112 2.2
+    const bool begun = !in.empty() && in.view() != "\r";
     if (begun && x.request.received == Time()) x.request.received = x.shard.now();
     const wire::Read read = begun ? parse_head(x) : wire::Read::incomplete;
     const std::size_t head_max = limits(x).head.count;
@@ -180,6 +182,7 @@ backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
     }
     if (x.body.done()) co_return std::nullopt;
     if (x.abandoned()) {
+      if (!x.stopping) note_cancelled(x);
       co_return RefusalAnswer{.refusal = Refusal::shutting_down, .repeat_ok = !x.request.budgets.repeat};
     }
     const Time now = x.shard.now();

@@ -24,7 +24,7 @@ void withdraw(Exchange& x) {
 
 backends::Task<> withdraw_and_say_so(Exchange& x) {
   withdraw(x);
-  if (x.caller->ended()) {
+  if (x.caller->ended() || !x.stopping) {
     note_cancelled(x);
   } else {
     RefusalAnswer no{.refusal = Refusal::shutting_down, .repeat_ok = !x.request.budgets.repeat};
@@ -113,7 +113,7 @@ backends::Task<> serve_request(Exchange& x) {
   }
   if (x.caller->ended() && !x.request.finished) {
     note_cancelled(x);
-  } else if (no) {
+  } else if (no && !x.request.finished) {
     co_await answer_ourselves(x, *no);
   } else if (!x.request.finished) {
     co_await flush_answer(x);

@@ -1,5 +1,7 @@
 #include "gateway/prober.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
@@ -63,8 +65,9 @@ struct TlsStream {
   asio::ssl::stream<backends::Socket&> stream;
 };
 
+// Empty, or what is wrong; so below.
 template <class Stream>
-AsioTask<bool> converse(Stream& stream, const config::ProbeTarget& target) {
+AsioTask<std::string> converse(Stream& stream, const config::ProbeTarget& target) {
   // Kept out of the coroutine's frame: g++ 12 warns of frames over 1 KiB, which Asio takes from elsewhere.
   const auto talk = std::make_unique<Talk>(target.probe.path);
   auto& [request, buffer, parser] = *talk;
@@ -72,19 +75,20 @@ AsioTask<bool> converse(Stream& stream, const config::ProbeTarget& target) {
   request.set(http::field::user_agent, "headgate-probe");
   request.set(http::field::connection, "close");
   auto [write_error, written] = co_await http::async_write(stream, request, no_throw);
-  if (write_error) co_return false;
+  if (write_error) co_return "the connection broke: " + write_error.message();
 
   parser.header_limit(answer_max);
   parser.body_limit(boost::none);  // counted below
   auto [head_error, head_bytes] = co_await http::async_read_header(stream, buffer, parser, no_throw);
-  if (head_error || !good(parser.get().result_int())) co_return false;
+  if (head_error) co_return "no answer: " + head_error.message();
+  if (!good(parser.get().result_int())) co_return "status " + std::to_string(parser.get().result_int());
   std::size_t total = head_bytes;
   while (total < answer_max && !parser.is_done()) {
     auto [body_error, body_bytes] = co_await http::async_read_some(stream, buffer, parser, no_throw);
-    if (body_error) co_return false;
+    if (body_error) co_return "the answer broke off: " + body_error.message();
     total += body_bytes;
   }
-  co_return true;
+  co_return std::string();
 }
 
 }  // namespace
@@ -106,10 +110,16 @@ struct Prober::Probe {
   std::uint64_t serial = 0;
   bool gone = false, late = false;
   bool no_socket = false;  // we could not ask: says nothing about the server
+  std::string said;        // the last trouble that was logged
 
   void close() {
     ErrorCode ignored;
     socket.close(ignored);
+  }
+  void say(const std::string& trouble) {
+    if (trouble == std::exchange(said, trouble)) return;
+    if (trouble.empty()) return spdlog::info("backend {}: its probes are answered again", target.name);
+    spdlog::warn("backend {}: a probe was missed: {}", target.name, trouble);
   }
   void interrupt() {
     resolver.cancel();
@@ -123,7 +133,7 @@ struct Prober::Probe {
   }
 
   AsioTask<Tcp::resolver::results_type> resolve();
-  AsioTask<bool> ask();
+  AsioTask<std::string> ask();
   static AsioTask<void> watch(std::shared_ptr<Probe> probe, Time at, std::uint64_t serial);
   static AsioTask<void> run(std::shared_ptr<Shared> shared, std::shared_ptr<Probe> probe);
 };
@@ -141,18 +151,19 @@ AsioTask<Tcp::resolver::results_type> Prober::Probe::resolve() {
 }
 
 // One GET on a connection of its own. `watch` closes the socket when time is up, which ends whatever waits here.
-AsioTask<bool> Prober::Probe::ask() {
+AsioTask<std::string> Prober::Probe::ask() {
   const auto where = co_await resolve();
-  if (where.empty() || gone || late) co_return false;
+  if (where.empty()) co_return "the name " + target.host + " is not found";
+  if (gone || late) co_return "interrupted";
   auto [connect_error, endpoint] = co_await asio::async_connect(socket, where, no_throw);
   if (connect_error) {
     no_socket = backends::is_shortage(connect_error.value());
-    co_return false;
+    co_return connect_error.message();
   }
   if (!target.tls) co_return co_await converse(socket, target);
   const auto stream = std::make_unique<TlsStream>(socket, target.tls);
   auto [handshake_error] = co_await stream->stream.async_handshake(asio::ssl::stream_base::client, no_throw);
-  if (handshake_error) co_return false;
+  if (handshake_error) co_return "TLS: " + handshake_error.message();
   co_return co_await converse(stream->stream, target);
 }
 
@@ -180,12 +191,16 @@ AsioTask<void> Prober::Probe::run(std::shared_ptr<Shared> shared, std::shared_pt
     const Time started = std::chrono::steady_clock::now();
     const Time until = after(started, probe->target.probe.timeout);
     asio::co_spawn(probe->timer.get_executor(), watch(probe, until, probe->serial), asio::detached);
-    const bool answered = co_await probe->ask();
+    std::string trouble = co_await probe->ask();
     ++probe->serial;
     probe->limit.cancel();
     probe->close();
     if (probe->gone) co_return;
-    if (!probe->no_socket) shared->report(probe->target.endpoint, answered && !probe->late);
+    if (probe->late) trouble = "no answer within its time limit";
+    if (!probe->no_socket) {
+      probe->say(trouble);
+      shared->report(probe->target.endpoint, trouble.empty());
+    }
     pause = Nanos(static_cast<std::int64_t>(interval * (0.8 + 0.4 * jitter())));
   }
 }

@@ -20,6 +20,7 @@ namespace asio = backends::asio;
 
 namespace {
 
+constexpr Nanos health_look_every = std::chrono::seconds(1);
 constexpr Nanos names_wait = std::chrono::seconds(3);  // at the start, for backends given by name
 constexpr Nanos cut_grace = std::chrono::seconds(5);   // after cutting: what has not ended by then is left behind
 
@@ -70,6 +71,7 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
       access_log_(catalog->options.log.access),
       bodies_(catalog->options.limits.bodies->count),
       tick_(wheel_, [this] { host_.tick(); }),
+      health_look_(wheel_, [this] { log_health(); }),
       drain_end_(wheel_, [this] { cut(); }),
       give_up_(wheel_, [this] { give_up(); }),
       prober_(io_, catalog->options.seed,
@@ -143,6 +145,7 @@ int Server::run() {
   const Time names_by = std::chrono::steady_clock::now() + names_wait;
   while (!resolver_.all_known() && std::chrono::steady_clock::now() < names_by) io_.run_one_until(names_by);
   start_shards();
+  log_health();
   wait_for_signal();
   spdlog::info("admin on port {}; {} worker(s), configuration version {}", admin_->port(), shards_.size(),
                catalog()->version);
@@ -210,6 +213,7 @@ void Server::shard_ended() {
   resolver_.stop();
   if (watch_) watch_->stop();
   tick_.cancel();
+  health_look_.cancel();
   drain_end_.cancel();
   give_up_.cancel();
   wheel_timer_.cancel();
@@ -268,6 +272,15 @@ ReloadReport Server::reload() {
   report.version = next->version;
   spdlog::info("configuration version {} is in use", next->version);
   return report;
+}
+
+void Server::log_health() {
+  policies::Snapshot snapshot;
+  host_.snapshot(snapshot);
+  const Time now = std::chrono::steady_clock::now();
+  for (const HealthLog::Line& line : health_log_.compare(now, snapshot, names_))
+    spdlog::log(line.warning ? spdlog::level::warn : spdlog::level::info, line.text);
+  health_look_.set(now + health_look_every);
 }
 
 BackendReport Server::set_backend(std::string_view name, std::string_view body) {

@@ -15,6 +15,7 @@
 #include "config/catalog.hpp"
 #include "gateway/admin.hpp"
 #include "gateway/config_watch.hpp"
+#include "gateway/health_log.hpp"
 #include "gateway/name_book.hpp"
 #include "gateway/prober.hpp"
 #include "gateway/resolver.hpp"
@@ -38,6 +39,7 @@ class Server {
   void on_signal(int number);
   ReloadReport reload();
   BackendReport set_backend(std::string_view name, std::string_view body);
+  void log_health();
   void drain();
   void cut();
   [[noreturn]] void give_up();
@@ -69,7 +71,8 @@ class Server {
   std::vector<std::thread> threads_;
   std::size_t shards_running_ = 0;
   NameBook names_;
-  backends::Alarm tick_, drain_end_, give_up_;
+  HealthLog health_log_;
+  backends::Alarm tick_, health_look_, drain_end_, give_up_;
   Prober prober_;
   Resolver resolver_{io_};
   std::unique_ptr<AdminServer> admin_;

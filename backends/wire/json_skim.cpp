@@ -193,22 +193,24 @@ class Pass {
     std::string_view raw;
     if (!walk_.number(raw)) return false;
     if (raw.find_first_of(".eE") != std::string_view::npos) return wrong_type(key, "a whole number", begin, raw);
-    const std::uint64_t least = choices ? 1 : 0;
+    const bool negative = first == '-';
     const std::uint64_t most = choices ? choices_most : max_tokens_most;
     std::uint64_t value = 0;
-    for (const char c : raw.substr(first == '-' ? 1 : 0)) {
+    for (const char c : raw.substr(negative ? 1 : 0)) {
       value = std::min(most + 1, value * 10 + static_cast<std::uint64_t>(c - '0'));
     }
-    if ((first == '-' && value != 0) || value < least || value > most) {
-      fail(SkimError::range, "field '" + std::string(name_of(key)) + "' must be from " + std::to_string(least) +
-                                 " to " + std::to_string(most) + ", not " + shown(raw));
+    if (!choices) {  // some servers take -1 for "no limit": what is out of range is the backend's to judge
+      if (negative && value != 0) return true;
+      value = std::min(value, most);
+      out_.max_tokens = std::min(out_.max_tokens.value_or(value), value);
       return true;
     }
-    if (choices) {
-      (key == Key::n ? out_.n : out_.best_of) = value;
-    } else {
-      out_.max_tokens = std::min(out_.max_tokens.value_or(value), value);
+    if (negative || value == 0 || value > most) {
+      fail(SkimError::range, "field '" + std::string(name_of(key)) + "' must be from 1 to " + std::to_string(most) +
+                                 ", not " + shown(raw));
+      return true;
     }
+    (key == Key::n ? out_.n : out_.best_of) = value;
     return true;
   }
 

@@ -133,5 +133,32 @@ TEST(Cancel, ACallerWithUnreadBytesBehindItsRequestIsNoticed) {
   }
 }
 
+// His FIN says that he has left, with the request or in the middle of it; it is not told from a close. He gets his
+// answer if it was made before, or none; never a refusal.
+TEST(Cancel, ACallerWhoClosesHisSideHasLeft) {
+  ScriptedUpstream upstream(good_answer({.delay = 0ms}));
+  auto config = basic_config({&upstream});
+  config["pools"]["p"]["probe"]["interval"] = "1h";
+  GatewayProcess gateway(config);
+  const std::string whole = chat_request(chat_body(false));
+  constexpr int callers = 200;
+  for (int n = 0; n < callers; ++n) {
+    RawClient client(gateway.port());
+    client.send(n % 2 == 0 ? whole : whole.substr(0, whole.size() - 5));
+    client.finish();
+    const Reply reply = client.read_reply(scaled(5s));
+    EXPECT_TRUE(reply.closed || reply.complete);
+    EXPECT_TRUE(reply.raw.empty() || (reply.status == 200 && n % 2 == 0)) << reply.raw;
+  }
+  EXPECT_EQ(gateway.metric("headgate_refusals_total"), 0);
+  int left = 0;
+  for (const auto& line : gateway.access_lines(callers)) {
+    EXPECT_TRUE(line["outcome"] == "ok" || line["status"] == 499) << line;
+    left += line["outcome"] == "cancelled";
+  }
+  EXPECT_GE(left, callers / 2);
+  EXPECT_EQ(gateway.metric("headgate_cancelled_by_caller_total"), left);
+}
+
 }  // namespace
 }  // namespace headgate::support

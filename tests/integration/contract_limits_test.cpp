@@ -81,6 +81,16 @@ TEST_F(ContractLimits, AnIdleConnectionIsClosed) {
   expect_half_a_second(now() - start);
 }
 
+// Empty lines before a request are no begun head: nothing is said of them.
+TEST_F(ContractLimits, EmptyLinesBeforeARequestAreNoRequest) {
+  RawClient client(gateway_.port());
+  EXPECT_EQ(client.ask("\r\n\r\n" + chat_request(chat_body(false)) + "\r\n").status, 200);
+  EXPECT_EQ(client.ask(chat_request(chat_body(false)) + "\r\n\r").status, 200);
+  const Time start = now();
+  EXPECT_TRUE(client.closed_by_peer(scaled(2s))) << "without a word";
+  expect_half_a_second(now() - start);
+}
+
 // A caller that reads nothing holds up the backend only for so long.
 TEST_F(ContractLimits, ACallerThatReadsNothingIsCutOff) {
   upstream_.set_script([](Exchange& x) {

@@ -96,5 +96,22 @@ TEST(Health, RW13_OneMissedProbeFlipsNothing) {
   EXPECT_EQ(gateway.metric("headgate_health_changes_total", {{"backend", "p/u1"}}), 2);
 }
 
+// The log says why, that it is out, and that it is back.
+TEST(Health, IsInTheLog) {
+  ScriptedUpstream upstream(good_answer());
+  auto config = basic_config({&upstream});
+  config["pools"]["p"]["probe"] = {{"interval", "200ms"}, {"timeout", "200ms"}, {"fall", 3}, {"rise", 2}};
+  GatewayProcess gateway(config);
+  const auto says = [&](const char* what) {
+    return eventually(scaled(10s), [&] { return gateway.output().find(what) != std::string::npos; });
+  };
+  upstream.set_health(always(plain_reply(503, "{}")));
+  EXPECT_TRUE(says("warning backend p/u1: a probe was missed: status 503"));
+  EXPECT_TRUE(says("warning backend p/u1 is out until its probes succeed"));
+  upstream.set_health(always(plain_reply(200, "{}")));
+  EXPECT_TRUE(says("info backend p/u1: its probes are answered again"));
+  EXPECT_TRUE(says("info backend p/u1 is back"));
+}
+
 }  // namespace
 }  // namespace headgate::support

@@ -19,23 +19,47 @@ using Random = std::mt19937_64;
 // What waits for bytes that will not come need not wait long.
 const std::string shortly = std::to_string(60 * time_factor) + "ms";
 
-std::size_t below(Random& random, std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); }
+std::size_t below(Random& random, std::size_t n) {
+  return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
+}
 
 // One to three mistakes: a byte changed, a piece missing or twice, something foreign put in, the end missing.
 std::string mistaken(std::string text, Random& random) {
-  static const std::array<std::string, 16> foreign{
-      "\r\n",    "\n",       "\r",    std::string(1, '\0'), "\xff",   ":",     " ",         "\t",
-      "\r\n\r\n", "99999999", "-1",    "0x10",               "\"}],",  "\\ud800", "\r\nContent-Length: 3\r\n",
-      "\r\nTransfer-Encoding: chunked\r\n"};
+  static const std::array<std::string, 16> foreign{"\r\n",
+                                                   "\n",
+                                                   "\r",
+                                                   std::string(1, '\0'),
+                                                   "\xff",
+                                                   ":",
+                                                   " ",
+                                                   "\t",
+                                                   "\r\n\r\n",
+                                                   "99999999",
+                                                   "-1",
+                                                   "0x10",
+                                                   "\"}],",
+                                                   "\\ud800",
+                                                   "\r\nContent-Length: 3\r\n",
+                                                   "\r\nTransfer-Encoding: chunked\r\n"};
   for (std::size_t left = 1 + below(random, 3); left > 0 && !text.empty(); --left) {
     const std::size_t at = below(random, text.size());
     const std::size_t length = 1 + below(random, std::min<std::size_t>(text.size() - at, 40));
     switch (below(random, 5)) {
-      case 0: text[at] = static_cast<char>(below(random, 256)); break;
-      case 1: text.erase(at, length); break;
-      case 2: text.insert(at, text.substr(at, length)); break;
-      case 3: text.insert(at, foreign[below(random, foreign.size())]); break;
-      default: text.resize(at); break;
+      case 0:
+        text[at] = static_cast<char>(below(random, 256));
+        break;
+      case 1:
+        text.erase(at, length);
+        break;
+      case 2:
+        text.insert(at, text.substr(at, length));
+        break;
+      case 3:
+        text.insert(at, foreign[below(random, foreign.size())]);
+        break;
+      default:
+        text.resize(at);
+        break;
     }
   }
   return text;
@@ -55,13 +79,14 @@ TEST(Mutation, OfRequestsIsAnsweredOrClosedAndReachesNobodyElse) {
   config["pools"]["p"]["probe"]["interval"] = "1h";
   for (const char* limit : {"head_time", "body_idle", "keep_alive"}) config["limits"][limit] = shortly;
   GatewayProcess gateway(config);
-  const std::string body = chat_body(false), head = "POST /v1/chat/completions HTTP/1.1\r\nHost: gateway.test\r\n"
-                                                    "Authorization: Bearer GW1\r\nx-request-id: a-1\r\n";
+  const std::string body = chat_body(false), head =
+                                                 "POST /v1/chat/completions HTTP/1.1\r\nHost: gateway.test\r\n"
+                                                 "Authorization: Bearer GW1\r\nx-request-id: a-1\r\n";
   const std::array<std::string, 5> sound{
       chat_request(body), chat_request(chat_body(true)),
       head + "Transfer-Encoding: chunked\r\n\r\n" + chunk(body.substr(0, 20)) + chunk(body.substr(20)) + final_chunk(),
-      request("GET", "/v1/models"), head + "Expect: 100-continue\r\nContent-Length: " + std::to_string(body.size()) +
-                                        "\r\n\r\n" + body};
+      request("GET", "/v1/models"),
+      head + "Expect: 100-continue\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body};
   constexpr std::array answers{100, 200, 400, 401, 403, 404, 405, 408, 413, 415, 417, 431, 501, 505};
   std::mutex told;
   const auto play = [&](std::uint64_t seed) {
@@ -76,7 +101,9 @@ TEST(Mutation, OfRequestsIsAnsweredOrClosedAndReachesNobodyElse) {
           EXPECT_TRUE(reply.closed || reply.reset) << seed << "/" << n << ": neither an answer nor an end\n" << bytes;
           break;
         }
-        EXPECT_TRUE(std::ranges::count(answers, reply.status) == 1) << seed << "/" << n << "\n" << bytes << "\n" << reply.raw;
+        EXPECT_TRUE(std::ranges::count(answers, reply.status) == 1) << seed << "/" << n << "\n"
+                                                                    << bytes << "\n"
+                                                                    << reply.raw;
         EXPECT_FALSE(reply.bad_framing) << bytes << "\n" << reply.raw;
         EXPECT_TRUE(reply.complete || reply.status == 100) << bytes << "\n" << reply.raw;
         if (reply.status >= 400) {
@@ -97,7 +124,8 @@ TEST(Mutation, OfRequestsIsAnsweredOrClosedAndReachesNobodyElse) {
     EXPECT_TRUE(arrival.json().is_object()) << arrival.raw;
     EXPECT_EQ(arrival.head.get("host"), upstream.authority()) << arrival.raw;
     EXPECT_EQ(arrival.head.get("authorization"), "Bearer K1") << arrival.raw;
-    EXPECT_EQ(arrival.head.all("content-length").size() + arrival.head.all("transfer-encoding").size(), 1u) << arrival.raw;
+    EXPECT_EQ(arrival.head.all("content-length").size() + arrival.head.all("transfer-encoding").size(), 1u)
+        << arrival.raw;
   }
 }
 

@@ -79,9 +79,8 @@ TEST_F(SlowStages, WhoReadsNoneOfHisRefusalsIsCut) {
 
 // A unary answer larger than all buffers together.
 TEST_F(SlowStages, WhoReadsNothingOfAWholeAnswerIsCutAndHoldsNoSlot) {
-  upstream_.set_script([](Exchange& x) {
-    x.write(plain_reply(200, "{\"text\":\"" + std::string(32 << 20, 'w') + "\"}"));
-  });
+  upstream_.set_script(
+      [](Exchange& x) { x.write(plain_reply(200, "{\"text\":\"" + std::string(32 << 20, 'w') + "\"}")); });
   const Socket caller = connect_to_loopback(gateway_.port(), 5s, 4096);
   send_all(caller, chat_request(chat_body(false)), now() + 5s);
   EXPECT_TRUE(closed_once("write_stall"));

@@ -181,6 +181,9 @@ TEST_F(TlsBackends, AreNotSpokenToWhenTheirCertificateIsNotTheirs) {
               1)
         << row.what;
     EXPECT_NE(gateway.output().find(row.said), std::string::npos) << row.what << gateway.output();
+    EXPECT_TRUE(eventually(scaled(5s), [&] {
+      return gateway.output().find("a probe was missed: TLS: certificate verify failed") != std::string::npos;
+    })) << gateway.output();
     EXPECT_EQ(reply.raw.find(row.said), std::string::npos) << "the caller need not know";
   }
   EXPECT_EQ(upstream_.arrival_count(), 0u);

@@ -107,6 +107,13 @@ TEST(WatchLinks, ASwappedLinkToTheFolder) {
   EXPECT_TRUE(says("configuration version 2 is in use")) << serve.output();
   place("..3", 13);
   EXPECT_TRUE(says("configuration version 3 is in use")) << serve.output();
+  fs::rename(mount, pattern + "-old");  // any folder of the path
+  fs::create_directory(mount);
+  EXPECT_TRUE(says("reload refused")) << serve.output();
+  place("..4", 14);
+  fs::create_symlink("..data/config.json", mount / "config.json");
+  EXPECT_TRUE(says("configuration version 4 is in use")) << serve.output();
+  fs::remove_all(pattern + "-old");
   serve.signal(SIGTERM);
   EXPECT_EQ(serve.exit_code(scaled(5s)), 0);
   fs::remove_all(mount);

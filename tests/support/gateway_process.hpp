@@ -56,7 +56,7 @@ class GatewayProcess {
   std::vector<nlohmann::json> access_lines(std::size_t count, Nanos within = 5s) const;
   std::string access_text() const;
   double resident_mib() const;  // memory of the process
-  std::string output() const;  // stdout and stderr so far
+  std::string output() const;   // stdout and stderr so far
 
   // Puts other text, or other JSON with the same listeners and log, in the place of the configuration file.
   void rewrite_config(std::string_view text) const;
