@@ -33,11 +33,11 @@ struct Describe<ListenOptions> {
         field("allow_anonymous", &L::allow_anonymous, "Serve callers that bring no key."),
         field("insecure", &L::insecure, "Allow allow_anonymous on an address that is not loopback."),
         field("connections_max", &L::connections_max, "Callers connected at once.", Range<std::uint32_t>{1, 1'000'000}),
-        absent_means("no limit but connections_max",
-                     field("connections_per_address", &L::connections_per_address,
-                           "Callers connected at once from one IPv4 address or IPv6 /64 network; trusted proxies "
-                           "may have more. Set by a reload, it counts those who come from then on.",
-                           Range<std::uint32_t>{1, 1'000'000})),
+        absent_means(
+            "no limit but connections_max",
+            field("connections_per_address", &L::connections_per_address,
+                  "Callers connected at once from one IPv4 address or IPv6 /64; trusted proxies may have more.",
+                  Range<std::uint32_t>{1, 1'000'000})),
         absent_means("none", field("trusted_proxies", &L::trusted_proxies,
                                    "Networks of proxies whose X-Forwarded-For names the client.",
                                    List<Text>{1, 100, forms::network})),

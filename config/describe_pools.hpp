@@ -16,7 +16,8 @@ struct Describe<ProbeOptions> {
     return std::tuple{
         field("path", &P::path, "What is asked for; a 2xx answer is good. It should cost no tokens.", forms::path),
         field("interval", &P::interval, "From one probe to the next.", Range<Nanos>{10ms, 1h}),
-        field("timeout", &P::timeout, "Longest wait for its answer; at most the interval.", Range<Nanos>{1ms, 10min}),
+        field("timeout", &P::timeout, "Longest wait for its answer; at most the interval: a short interval needs both.",
+              Range<Nanos>{1ms, 10min}),
         field("fall", &P::fall, "Missed probes in a row that mean down.", count),
         field("rise", &P::rise, "Good probes in a row that mean up again.", count),
     };

@@ -71,6 +71,9 @@ std::string origin_problem(std::string_view text) {
     return is_alphanumeric(c) || c == '.' || c == '-' || c == ':' || c == '[' || c == ']';
   });
   const bool lower = std::none_of(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  const bool default_port =
+      (text.starts_with("https:") && text.ends_with(":443")) || (text.starts_with("http:") && text.ends_with(":80"));
+  if (default_port) return "must be without its port, which browsers leave out: it is the scheme's own";
   if (text == "*" || (scheme && place && lower)) return {};
   return "must be an origin as browsers send it, such as \"https://app.example:8443\": scheme, host and port in lower "
          "case, nothing behind; or \"*\"";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -127,7 +128,14 @@ class Validator {
     if (route.retry.budget_initial > route.retry.budget_max) {
       const Place initial = retry.member("budget_initial"), most = retry.member("budget_max");
       if (!initial.faulty() && !most.faulty()) {
-        add(initial.written() ? initial : most, "budget_initial must be at most budget_max");
+        const auto number = [](double value) { return nlohmann::json(value).dump(); };
+        if (initial.written()) {
+          add(initial, "is " + number(route.retry.budget_initial) + ", must be at most budget_max, which is " +
+                           number(route.retry.budget_max));
+        } else {
+          add(most, "is " + number(route.retry.budget_max) + ", must be at least budget_initial, which is " +
+                        number(route.retry.budget_initial));
+        }
       }
     }
   }
@@ -218,6 +226,7 @@ class Validator {
                     same_as(first_most) + " is: both share the connections to " + where);
     }
     agree(pool.probe, first.options->probe, pool_at.member("probe"), first.pool.member("probe"), where);
+    agree(pool.tls, first.options->tls, pool_at.member("tls"), first.pool.member("tls"), where);
     agree(pool.health, first.options->health, pool_at.member("health"), first.pool.member("health"), where);
   }
 

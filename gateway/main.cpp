@@ -25,7 +25,7 @@ void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
                  "instant: answers at once, for wrk; paced: 10 ms per token; demo: prefill and 20 ms per token")
       ->capture_default_str();
   app.add_option("--slots", o.slots, "requests a replica works on at once, instead of the profile's");
-  app.add_option("--seed", o.seed, "of faults with a share")->capture_default_str();
+  app.add_option("--seed", o.seed, "of faults with a share")->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--model", o.models, "model name it answers to (repeatable); none: any");
   app.footer("Example: headgate mock --port 9001 --replicas 4 --profile demo");
 }
@@ -41,7 +41,8 @@ void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
   text("--stream-share", o.stream_share, "0..1 of the requests are streams");
   app.add_flag_callback(
       "--unary", [&o] { o.stream_share = 0; }, "no streams");
-  app.add_flag("!--no-check-tokens", o.check_tokens, "don't check token counts (for real model servers)");
+  app.add_flag_callback(
+      "--no-check-tokens", [&o] { o.check_tokens = false; }, "don't check token counts (for real model servers)");
   text("--trace", o.trace, "Azure CSV, or JSON lines {\"at_ms\":0,\"input\":10,\"output\":20}");
   text("--rate", o.rate, "requests per second, open loop");
   text("--arrivals", o.arrivals, "with --rate: poisson or azure-conv");
@@ -60,7 +61,9 @@ void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
   app.add_flag("--live", o.live, "one-screen summary while it runs");
   text("--admin", o.admin, "the gateway's admin listener, http://HOST:PORT, for --live");
   text("--title", o.title, "headline of --live");
-  app.add_option("--event", o.events, "at=WHEN;label=TEXT[;kill=POOL/BACKEND][;streams=N];run=COMMAND (repeatable)");
+  app.add_option(
+      "--event", o.events,
+      "at=WHEN;label=TEXT[;kill=POOL/BACKEND[;streams=N]];run=COMMAND (repeatable); WHEN: 1/3 of the time, or 20s");
   app.add_option("--expect", o.expect, "condition on the JSON summary, such as cut==0 (repeatable)");
   app.add_flag("--verdict", o.verdict, "end with PASS or FAIL");
   text("--write-trace", o.write_trace, "write the planned arrivals to this file and send nothing");
@@ -93,7 +96,11 @@ int no_subcommand(const CLI::App& app) {
   for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
   const auto unknown = app.remaining();
   std::string message = "headgate: a subcommand is required";
-  if (!unknown.empty()) message = "headgate: \"" + unknown.front() + "\" is no subcommand";
+  if (!unknown.empty()) {
+    const bool option = unknown.front().starts_with('-');
+    message = "headgate: \"" + unknown.front() + "\" is no " +
+              (option ? "option, and a subcommand is required" : "subcommand");
+  }
   const auto near = unknown.empty() ? std::nullopt : config::nearest(unknown.front(), names);
   if (near) message += "; did you mean \"" + *near + "\"?";
   std::cerr << message << (near ? " There are: " : "; there are: ") << CLI::detail::join(names, ", ") << '\n';

@@ -21,6 +21,7 @@ namespace asio = backends::asio;
 namespace {
 
 constexpr Nanos health_look_every = std::chrono::seconds(1);
+constexpr Nanos expiry_look_every = std::chrono::hours(24);
 constexpr Nanos names_wait = std::chrono::seconds(3);  // at the start, for backends given by name
 constexpr Nanos cut_grace = std::chrono::seconds(5);   // after cutting: what has not ended by then is left behind
 
@@ -72,6 +73,7 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
       bodies_(catalog->options.limits.bodies->count),
       tick_(wheel_, [this] { host_.tick(); }),
       health_look_(wheel_, [this] { log_health(); }),
+      expiry_look_(wheel_, [this] { look_at_expiry(); }),
       drain_end_(wheel_, [this] { cut(); }),
       give_up_(wheel_, [this] { give_up(); }),
       prober_(io_, catalog->options.seed,
@@ -99,7 +101,6 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
   host_.connect(std::move(ports),
                 [this](Time at) { asio::post(io_, [this, at] { tick_.set(std::min(at, tick_.at())); }); });
   listen_data();
-  warn_of_expiry(*catalog);
   AdminHooks hooks{.metrics = [this] { return metrics(); },
                    .state = [this] { return state(); },
                    .reload = [this] { return reload(); },
@@ -146,9 +147,10 @@ int Server::run() {
   while (!resolver_.all_known() && std::chrono::steady_clock::now() < names_by) io_.run_one_until(names_by);
   start_shards();
   log_health();
+  look_at_expiry();
   wait_for_signal();
-  spdlog::info("admin on port {}; {} worker(s), configuration version {}", admin_->port(), shards_.size(),
-               catalog()->version);
+  spdlog::info("admin on {}:{}; {} worker(s), configuration version {}",
+               config::parse_listen(listening_.admin).value->host, admin_->port(), shards_.size(), catalog()->version);
   io_.run();
   for (std::thread& thread : threads_) thread.join();
   std::uint64_t cut = 0;
@@ -214,6 +216,7 @@ void Server::shard_ended() {
   if (watch_) watch_->stop();
   tick_.cancel();
   health_look_.cancel();
+  expiry_look_.cancel();
   drain_end_.cancel();
   give_up_.cancel();
   wheel_timer_.cancel();
@@ -266,12 +269,17 @@ ReloadReport Server::reload() {
   resolver_.set_targets(*next);
   spdlog::set_level(spdlog::level::from_str(now.log.level));
   catalog_ = next;
-  warn_of_expiry(*next);
+  look_at_expiry();
   ++reloads_ok_;
   report.ok = true;
   report.version = next->version;
   spdlog::info("configuration version {} is in use", next->version);
   return report;
+}
+
+void Server::look_at_expiry() {
+  warn_of_expiry(*catalog());
+  expiry_look_.set(std::chrono::steady_clock::now() + expiry_look_every);
 }
 
 void Server::log_health() {

@@ -40,6 +40,7 @@ class Server {
   ReloadReport reload();
   BackendReport set_backend(std::string_view name, std::string_view body);
   void log_health();
+  void look_at_expiry();
   void drain();
   void cut();
   [[noreturn]] void give_up();
@@ -72,7 +73,7 @@ class Server {
   std::size_t shards_running_ = 0;
   NameBook names_;
   HealthLog health_log_;
-  backends::Alarm tick_, health_look_, drain_end_, give_up_;
+  backends::Alarm tick_, health_look_, expiry_look_, drain_end_, give_up_;
   Prober prober_;
   Resolver resolver_{io_};
   std::unique_ptr<AdminServer> admin_;

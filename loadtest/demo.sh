@@ -44,6 +44,6 @@ Everything stays up until Ctrl-C. To try:
   curl -i http://127.0.0.1:8080/v1/chat/completions -d '{"model":"chat","max_tokens":5,"messages":[{"role":"user","content":"hello"}]}' -H 'Content-Type: application/json'
   curl http://127.0.0.1:9090/admin/state
 TEXT
-  tail --pid="$(pid_of gateway)" -f /dev/null
+  tail --pid="$(pid_of gateway)" -f /dev/null & wait $!  # so that a signal is heard at once
 fi
 exit $verdict

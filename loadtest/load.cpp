@@ -34,6 +34,10 @@ std::optional<asio::ip::tcp::endpoint> find_endpoint(const char* option, const s
     problem = std::string{option} + " is \"" + url + "\", " + at.problem;
     return std::nullopt;
   }
+  if (at->tls) {
+    problem = std::string{option} + " is \"" + url + "\": https is not spoken; http://HOST:PORT is wanted";
+    return std::nullopt;
+  }
   authority = config::authority(*at);
   asio::io_context io;
   asio::ip::tcp::resolver resolver(io);

@@ -90,9 +90,10 @@ std::string explain_kill(const Summary& kill, bool& pass) {
                   number(kill, "unexplained"));
   }
   if (cut < wanted) lines += text("    at least %llu cut streams are wanted\n", wanted);
-  lines +=
-      text("    what the kill cost: TTFT p99 %.0f ms in the 10 s after, %.0f ms in the 10 s before: %+.0f ms\n",
-           kill.value("ttft_p99_after_ms", 0.0), kill.value("ttft_p99_before_ms", 0.0), kill.value("cost_ms", 0.0));
+  const double cost = kill.value("cost_ms", 0.0);
+  lines += text("    what the kill cost: TTFT p99 %.0f ms in the 10 s after, %.0f ms in the 10 s before: %s\n",
+                kill.value("ttft_p99_after_ms", 0.0), kill.value("ttft_p99_before_ms", 0.0),
+                cost > 0 ? text("%+.0f ms", cost).c_str() : "nothing that shows");
   pass = pass && exact && cut >= wanted;
   return lines;
 }

@@ -52,13 +52,8 @@ void Replica::stop() {
 
 bool Replica::listen(Listener listener, std::string& problem) {
   std::uint16_t& port = listener == Listener::data ? port_ : control_port_;
-  const auto at = backends::Endpoint::numeric(options_.host, port);
-  if (!at) {
-    problem = "host must be an IP address such as 127.0.0.1, not \"" + options_.host + "\"";
-    return false;
-  }
   try {
-    const int fd = backends::open_listener(*at);
+    const int fd = backends::open_listener(*backends::Endpoint::numeric(options_.host, port));
     port = backends::port_of(fd);
     // Posted: a connection may bring the fault that closes this very listener.
     auto accepted = [this, listener](int connection, const backends::IpAddress&) {

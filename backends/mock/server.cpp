@@ -25,6 +25,9 @@ std::string check(const MockOptions& options) {
   if (options.slots && (*options.slots < 1 || *options.slots > 65536)) {
     return "slots must be from 1 to 65536, not " + std::to_string(*options.slots);
   }
+  if (!backends::Endpoint::numeric(options.host, 0)) {
+    return "host must be an IP address such as 127.0.0.1, not \"" + options.host + "\"";
+  }
   for (const unsigned first : {options.port, options.control_port}) {
     if (first + options.replicas - 1u > 65535) {
       return "port " + std::to_string(first) + " leaves no room for " + std::to_string(options.replicas) + " replicas";

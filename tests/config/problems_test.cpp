@@ -33,7 +33,7 @@ TEST(Problems, OriginsAsBrowsersSendThem) {
       "case, "
       "nothing behind; or \"*\"";
   for (const char* good :
-       {"*", "https://app.example", "http://127.0.0.1:3000", "http://[::1]:80", "app://obsidian.md"}) {
+       {"*", "https://app.example", "http://127.0.0.1:3000", "http://[::1]:81", "http://a:443", "app://obsidian.md"}) {
     EXPECT_TRUE(load(with_root("\"cors\": {\"origins\": [\"" + std::string(good) + "\"]}")).options) << good;
   }
   for (const char* bad : {"app.example", "https://App.example", "https://app.example/", "https://", "://app", "null"}) {
@@ -42,6 +42,10 @@ TEST(Problems, OriginsAsBrowsersSendThem) {
     EXPECT_EQ(loaded.problems[0].path, "$.cors.origins[0]");
     EXPECT_EQ(loaded.problems[0].message, "is \"" + std::string(bad) + "\", " + right);
   }
+  const Loaded never_sent = load(with_root(R"("cors": {"origins": ["https://a:443"]})"));
+  ASSERT_EQ(never_sent.problems.size(), 1u);
+  EXPECT_EQ(never_sent.problems[0].message,
+            R"(is "https://a:443", must be without its port, which browsers leave out: it is the scheme's own)");
 }
 
 TEST(Problems, NamesAndTypes) {
@@ -117,7 +121,9 @@ TEST(Problems, RangesAndUnits) {
       {with_route(R"("retry": {"backoff": "2s"})"), 4, "$.routes.chat.retry.backoff",
        "is \"2s\", must be at most backoff_max, which is \"1s\""},
       {with_route(R"("retry": {"budget_initial": 30})"), 4, "$.routes.chat.retry.budget_initial",
-       "budget_initial must be at most budget_max"},
+       "is 30.0, must be at most budget_max, which is 20.0"},
+      {with_route(R"("retry": {"budget_max": 1})"), 4, "$.routes.chat.retry.budget_max",
+       "is 1.0, must be at least budget_initial, which is 10.0"},
       {with_route(R"("retry": {"attempts_max": 0})"), 4, "$.routes.chat.retry.attempts_max", "is 0, must be 1..16"},
   });
 }
@@ -210,6 +216,7 @@ TEST(Problems, OneUrlInTwoPoolsMustAgree) {
     return text_of({.pools = "{\"a\": {" + first + "},\n\"small\": {" + second + "}}"});
   };
   const std::string backends = R"("backends": [{"url": "http://h:1"}])";
+  const std::string tls_backends = R"("backends": [{"url": "https://h:1"}])";
   EXPECT_TRUE(load(two(backends, backends)).options);
   expect_each({
       {two(R"("backends": [{"url": "http://h:1", "slots": 4}])", R"("backends": [{"url": "http://h:1", "slots": 5}])"),
@@ -224,6 +231,8 @@ TEST(Problems, OneUrlInTwoPoolsMustAgree) {
        "must say the same as $.pools.a.probe (line 3): both pools have h:1"},
       {two(backends, backends + R"(, "health": {"eject": "1s"})"), 4, "$.pools.small.health",
        "must say the same as $.pools.a.health (line 3): both pools have h:1"},
+      {two(tls_backends, tls_backends + R"(, "tls": {"verify": false})"), 4, "$.pools.small.tls",
+       "must say the same as $.pools.a.tls (line 3): both pools have https://h:1"},
   });
 }
 

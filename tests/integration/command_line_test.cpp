@@ -32,7 +32,7 @@ TEST(CommandLine, AnUnknownSubcommandIsNamedBesideThoseThatThereAre) {
       {{"bogus"}, "headgate: \"bogus\" is no subcommand; there are: serve, check, schema, mock, load\n"},
       {{"serv", "--config", "x"},
        "headgate: \"serv\" is no subcommand; did you mean \"serve\"? There are: serve, check, schema, mock, load\n"},
-      {{"--bogus"}, "headgate: \"--bogus\" is no subcommand; there are: serve, check, schema, mock, load\n"},
+      {{"--bogus"}, "headgate: \"--bogus\" is no option, and a subcommand is required; there are: serve, check, schema, mock, load\n"},
       {{}, "headgate: a subcommand is required; there are: serve, check, schema, mock, load\n"}};
   for (const Row& row : rows) {
     const Said said = run(row.arguments);
