@@ -1,5 +1,4 @@
-// Heads on their way through: which lines go on, which stop here, which are ours (HTTP-CONTRACT "What goes through
-// untouched").
+// Heads on their way through: which lines go on, which stop here, which are ours (HTTP.md "What is changed on the way").
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Every answer that the gateway makes itself instead of a backend: HTTP-CONTRACT "Refusals and failures" as a table.
+// Every answer that the gateway makes itself instead of a backend; HTTP.md shows the table to callers.
 //
 //   RefusalAnswer no = refusal_for(answer, last_outcome);   // or {.refusal = Refusal::body_too_large, .value = .., ..}
 //   no.request_id = id;

@@ -11,7 +11,7 @@
 // A passing probe does not end an ejection; coming up from down does (the server was away and is back), into half-open.
 // state(): down, else ejected or half_open, else cooling, else up. Only up is in rotation. The caps (half of a pool,
 // never its last) are the caller's: it says with each hard failure whether it may eject. (Envoy's outlier detection and
-// HAProxy's fall and rise are the models; overload-control 9.4.)
+// HAProxy's fall and rise are the models.)
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct Start {
   Nanos idle{};
 };
 
-// Why the gateway itself answers. HTTP-CONTRACT "Refusals and failures" has the status of each.
+// Why the gateway itself answers. HTTP.md "Answers that Headgate makes itself" has the status of each.
 enum class Code : std::uint8_t {
   model_not_found,      // the route and its pools left the plan while the request was on its way
   no_healthy_backend,   // every backend down, ejected or cooling; retry_after: the soonest return

@@ -1,4 +1,4 @@
-// Whose fault an attempt's outcome is (HTTP-CONTRACT "Outcome classes"). From it follow failover, health and metrics:
+// Whose fault an attempt's outcome is (HTTP.md "Whose fault it was"). From it follow failover, health and metrics:
 //   none     nobody's: a complete answer, or an attempt that was called off (cancelled, out_of_time) or
 //            never made (no_socket)
 //   callers  400 404 405 409 413 415 422 and any other 4xx not named here; under forward_client_auth also 401 and 403:

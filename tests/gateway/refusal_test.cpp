@@ -23,7 +23,7 @@ support::Reply read(const RefusalAnswer& answer) {
   return reader.reply();
 }
 
-// One line of HTTP-CONTRACT "Refusals and failures" each, and those of the wire rules.
+// One line of HTTP.md "Answers that Headgate makes itself" each, and those of the wire rules.
 struct Line {
   Refusal refusal;
   int status;

@@ -1,4 +1,4 @@
-// What HTTP-CONTRACT promises of the refusals that speak of time: which one it is, when to come back, and whether to.
+// What HTTP.md promises of the refusals that speak of time: which one it is, when to come back, and whether to.
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -1,4 +1,4 @@
-// What HTTP-CONTRACT promises of the budgets that a caller states: x-headgate-deadline-ms and the SDKs' own timeouts.
+// What HTTP.md promises of the budgets that a caller states: x-headgate-deadline-ms and the SDKs' own timeouts.
 #include <gtest/gtest.h>
 
 #include <thread>

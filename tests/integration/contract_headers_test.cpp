@@ -1,4 +1,4 @@
-// What HTTP-CONTRACT promises of header lines: which stop at the gateway in each direction, and which it adds.
+// What HTTP.md promises of header lines: which stop at the gateway in each direction, and which it adds.
 #include <gtest/gtest.h>
 
 #include "support/answers.hpp"

@@ -1,4 +1,4 @@
-// What HTTP-CONTRACT promises of callers that are slow, idle or too large: each is answered or closed at its limit.
+// What HTTP.md promises of callers that are slow, idle or too large: each is answered or closed at its limit.
 #include <gtest/gtest.h>
 
 #include <algorithm>

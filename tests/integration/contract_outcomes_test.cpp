@@ -1,4 +1,4 @@
-// What HTTP-CONTRACT promises of attempts that fail: whose fault each is, what is tried again, what the caller gets.
+// What HTTP.md promises of attempts that fail: whose fault each is, what is tried again, what the caller gets.
 #include <gtest/gtest.h>
 
 #include "support/answers.hpp"

@@ -1,4 +1,4 @@
-// What HTTP-CONTRACT promises of refusals: status, code and headers of each, and that the next request is served.
+// What HTTP.md promises of refusals: status, code and headers of each, and that the next request is served.
 #include <gtest/gtest.h>
 
 #include "support/answers.hpp"

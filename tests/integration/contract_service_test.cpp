@@ -1,4 +1,4 @@
-// What HTTP-CONTRACT promises of the process round its requests: readiness, the admin listener, callers without a key.
+// What HTTP.md promises of the process round its requests: readiness, the admin listener, callers without a key.
 #include <gtest/gtest.h>
 
 #include "support/answers.hpp"

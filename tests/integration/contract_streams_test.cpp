@@ -1,4 +1,4 @@
-// What HTTP-CONTRACT promises of streams whose form is unusual, and of those that fail after their head went out.
+// What HTTP.md promises of streams whose form is unusual, and of those that fail after their head went out.
 #include <gtest/gtest.h>
 
 #include "support/answers.hpp"

@@ -1,4 +1,4 @@
-// What HTTP-CONTRACT promises of requests and answers on their way through, beyond the cases.
+// What HTTP.md promises of requests and answers on their way through, beyond the cases.
 #include <gtest/gtest.h>
 
 #include <algorithm>

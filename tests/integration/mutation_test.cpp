@@ -1,5 +1,5 @@
 // Exchanges with seeded mistakes in them, by the thousand, against the running gateway: each has an end of the kinds
-// that HTTP-CONTRACT names, none reaches another request, nothing is left behind.
+// that HTTP.md names, none reaches another request, nothing is left behind.
 #include <gtest/gtest.h>
 
 #include <algorithm>
