@@ -22,7 +22,8 @@ void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
       ->capture_default_str();
   app.add_option("--replicas", o.replicas, "model servers in this process")->capture_default_str();
   app.add_option("--profile", o.profile,
-                 "instant: answers at once, for wrk; paced: 10 ms per token; demo: prefill and 20 ms per token")
+                 "instant: answers at once, for wrk; paced: 10 ms per token; demo: prefill and 20 ms per token; "
+                 "qwen3-32b-2xh100, llama-3.1-8b-h100, llama-70b-8xh100: as fast as these")
       ->capture_default_str();
   app.add_option("--slots", o.slots, "requests a replica works on at once, instead of the profile's");
   app.add_option("--seed", o.seed, "of faults with a share")->check(CLI::NonNegativeNumber)->capture_default_str();

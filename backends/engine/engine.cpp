@@ -1,50 +1,57 @@
 #include "backends/engine/engine.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace headgate::engine {
 
-Engine::Engine(const Profile& profile) : profile_(profile), records_(std::size_t{profile.slots} + profile.queue_max) {
-  for (std::uint32_t place = 0; place < places(); ++place) link(place, Phase::free);
+Engine::Engine(const Profile& profile)
+    : profile_(profile), pool_(profile.blocks), records_(std::size_t{profile.slots} + profile.queue_max) {
+  for (std::uint32_t place = 0; place < places(); ++place) append(place, Phase::free);
 }
 
-RequestKey Engine::submit(Time now, const Work& work) {
+bool Engine::fits(const Work& work) const {
+  const std::uint64_t tokens = std::uint64_t{work.prompt_tokens} + work.output_tokens;
+  return tokens <= std::uint64_t{profile_.blocks} * profile_.block_tokens;
+}
+
+RequestKey Engine::submit(Time now, Work work) {
   const std::uint32_t place = free_.first;
-  if (place == nil || (running_ >= profile_.slots && waiting_.size >= profile_.queue_max)) return RequestKey::none;
+  if (place == nil || !fits(work)) return RequestKey::none;
+  if (running_.size() + waiting() >= std::size_t{profile_.slots} + profile_.queue_max) return RequestKey::none;
   unlink(place);
   Record& record = records_[place];
   if (++record.serial == 0) record.serial = 1;
-  record.work = work;
-  record.arrived = now;
-  record.produced = 0;
-  record.in_step = false;
-  link(place, Phase::waiting);
-  admit(now);
+  record.work = std::move(work);
+  record.work.prompt_tokens = std::max(record.work.prompt_tokens, 1u);
+  record.arrived = after(now, profile_.overhead);
+  record.cancelled = record.preempted = false;
+  record.chunk = record.computed = record.produced = record.labelled = record.cached = 0;
+  append(place, Phase::arriving);
+  if (record.arrived <= now) arrive(now);
   return key_of(place);
 }
 
-void Engine::cancel(Time now, RequestKey key) {
+void Engine::cancel(Time, RequestKey key) {
   const std::uint32_t place = place_of(key);
   if (key == RequestKey::none || place >= places() || key_of(place) != key) return;
-  const Phase phase = records_[place].phase;
-  if (phase == Phase::free) return;
-  const bool in_lane = phase == Phase::prefill && prefill_.first == place;
-  release(place);
-  if (in_lane) {
-    prefill_ends_ = never;
-    start_prefill(now);
-  }
-  admit(now);
+  Record& record = records_[place];
+  if (record.phase == Phase::free) return;
+  record.cancelled = true;
+  if (record.phase != Phase::running) release(place);
 }
 
-Time Engine::next() const { return std::min(prefill_ends_, step_ends_); }
+Time Engine::next() const {
+  const Time arrival = arriving_.first == nil ? never : records_[arriving_.first].arrived;
+  return std::min(arrival, step_ends_);
+}
 
 void Engine::advance(Time now, std::vector<EngineEvent>& out) {
   for (Time at = next(); at <= now && at != never; at = next()) {
-    if (prefill_ends_ == at) {
-      end_prefill(at, out);
-    } else {
+    if (step_ends_ == at) {
       end_step(at, out);
+    } else {
+      arrive(at);
     }
   }
 }
@@ -55,19 +62,16 @@ RequestKey Engine::key_of(std::uint32_t place) const {
 
 Engine::List& Engine::list_of(Phase phase) {
   switch (phase) {
+    case Phase::arriving:
+      return arriving_;
     case Phase::waiting:
       return waiting_;
-    case Phase::prefill:
-      return prefill_;
-    case Phase::decoding:
-      return decoding_;
-    case Phase::free:
-      break;
+    default:
+      return free_;
   }
-  return free_;
 }
 
-void Engine::link(std::uint32_t place, Phase phase) {
+void Engine::append(std::uint32_t place, Phase phase) {
   List& list = list_of(phase);
   Record& record = records_[place];
   record.phase = phase;
@@ -75,6 +79,17 @@ void Engine::link(std::uint32_t place, Phase phase) {
   record.behind = nil;
   (list.last == nil ? list.first : records_[list.last].behind) = place;
   list.last = place;
+  ++list.size;
+}
+
+void Engine::prepend(std::uint32_t place, Phase phase) {
+  List& list = list_of(phase);
+  Record& record = records_[place];
+  record.phase = phase;
+  record.before = nil;
+  record.behind = list.first;
+  (list.first == nil ? list.last : records_[list.first].before) = place;
+  list.first = place;
   ++list.size;
 }
 
@@ -86,72 +101,158 @@ void Engine::unlink(std::uint32_t place) {
   --list.size;
 }
 
+// The caller takes a running one out of running_.
 void Engine::release(std::uint32_t place) {
-  if (records_[place].phase != Phase::waiting) --running_;
+  Record& record = records_[place];
+  if (record.phase != Phase::running) unlink(place);
+  give_blocks(record);
+  record.work.blocks.clear();
+  append(place, Phase::free);
+}
+
+// The end of a text is forgotten before its beginning.
+void Engine::give_blocks(Record& record) {
+  for (auto block = record.blocks.rbegin(); block != record.blocks.rend(); ++block) pool_.give(*block);
+  record.blocks.clear();
+  record.computed = record.labelled = 0;
+}
+
+std::uint32_t Engine::blocks_for(std::uint32_t tokens) const {
+  return (tokens + profile_.block_tokens - 1) / profile_.block_tokens;
+}
+
+// Blocks for so many tokens; the newest give theirs if need be. False: it was the newest itself.
+bool Engine::grow(std::uint32_t place, std::uint32_t tokens) {
+  Record& record = records_[place];
+  while (record.blocks.size() < blocks_for(tokens)) {
+    while (pool_.available() == 0) {
+      const bool itself = running_.back() == place;
+      preempt_newest();
+      if (itself) return false;
+    }
+    record.blocks.push_back(pool_.take());
+  }
+  return true;
+}
+
+void Engine::preempt_newest() {
+  const std::uint32_t place = running_.back();
+  running_.pop_back();
+  Record& record = records_[place];
+  if (record.cancelled) return release(place);
+  give_blocks(record);
+  ++counts_.preemptions;
+  record.preempted = true;
+  prepend(place, Phase::waiting);
+}
+
+// From the queue into a slot, with all blocks of its text. False: they are not there.
+bool Engine::start(std::uint32_t place) {
+  Record& record = records_[place];
+  const std::uint32_t tokens = record.known(), wanted = blocks_for(tokens);
+  const std::size_t sharable = std::min<std::size_t>((tokens - 1) / profile_.block_tokens, record.work.blocks.size());
+  for (std::size_t n = 0; n < sharable; ++n) {
+    const std::optional<BlockId> hit = pool_.share(record.work.blocks[n]);
+    if (!hit) break;
+    record.blocks.push_back(*hit);
+  }
+  if (wanted - record.blocks.size() > pool_.available()) {
+    give_blocks(record);
+    return false;
+  }
+  record.labelled = static_cast<std::uint32_t>(record.blocks.size());
+  record.cached = record.computed = record.labelled * profile_.block_tokens;
+  while (record.blocks.size() < wanted) record.blocks.push_back(pool_.take());
+  if (!record.preempted) {
+    counts_.prompt_tokens += record.work.prompt_tokens;
+    counts_.cached_tokens += record.cached;
+  }
   unlink(place);
-  link(place, Phase::free);
+  record.phase = Phase::running;
+  running_.push_back(place);
+  return true;
 }
 
-void Engine::admit(Time at) {
-  while (running_ < profile_.slots && waiting_.first != nil) {
-    const std::uint32_t place = waiting_.first;
+void Engine::arrive(Time at) {
+  while (arriving_.first != nil && records_[arriving_.first].arrived <= at) {
+    const std::uint32_t place = arriving_.first;
     unlink(place);
-    link(place, Phase::prefill);
-    ++running_;
-    if (prefill_ends_ == never) start_prefill(at);
+    append(place, Phase::waiting);
   }
-}
-
-void Engine::start_prefill(Time at) {
-  if (prefill_.first == nil) return;
-  const Record& record = records_[prefill_.first];
-  // A late host may hand on a slot or the lane at a time that lies before the request came.
-  prefill_ends_ = after(std::max(at, record.arrived), prefill_time(profile_, record.work.prompt_tokens));
-}
-
-void Engine::end_prefill(Time at, std::vector<EngineEvent>& out) {
-  const std::uint32_t place = prefill_.first;
-  const RequestKey key = key_of(place);
-  prefill_ends_ = never;
-  out.push_back({EngineEvent::What::prefill_done, key, 0, at});
-  if (records_[place].work.output_tokens == 0) {
-    out.push_back({EngineEvent::What::finished, key, 0, at});
-    release(place);
-  } else {
-    unlink(place);
-    link(place, Phase::decoding);
-  }
-  start_prefill(at);
-  admit(at);
-  // Prompts that end at this very instant join the same step.
-  if (step_ends_ == never && prefill_ends_ != at) start_step(at);
+  if (step_ends_ == never) start_step(at);
 }
 
 void Engine::start_step(Time at) {
-  step_ends_ = never;
-  if (decoding_.size == 0) return;
-  for (std::uint32_t place = decoding_.first; place != nil; place = records_[place].behind) {
-    records_[place].in_step = true;
+  std::uint32_t left = profile_.batched_tokens_max, prefilled = 0;
+  std::uint64_t context = 0;
+  batch_ = 0;
+  const auto take = [&](Record& record) {
+    const bool decodes = record.decodes();
+    record.chunk = std::min(record.known() - record.computed, left);
+    left -= record.chunk;
+    if (record.chunk == 0) return;
+    ++batch_;
+    if (decodes) {
+      context += record.computed;
+    } else {
+      prefilled += record.chunk;
+    }
+  };
+  const std::uint64_t preempted = counts_.preemptions;
+  for (std::size_t n = 0; n < running_.size() && left > 0; ++n) {
+    const std::uint32_t place = running_[n];
+    if (grow(place, records_[place].known())) take(records_[place]);
   }
-  step_ends_ = after(at, step_time(profile_, decoding_.size));
+  if (preempted == counts_.preemptions) {
+    while (left > 0 && running_.size() < profile_.slots && waiting_.first != nil) {
+      const std::uint32_t place = waiting_.first;
+      if (!start(place)) break;
+      take(records_[place]);
+    }
+  }
+  step_ends_ = never;
+  if (batch_ == 0) return;
+  const Nanos time = profile_.step_fixed + profile_.step_per_running * batch_ +
+                     profile_.step_per_context_token * static_cast<std::int64_t>(context) +
+                     profile_.prefill_per_token * prefilled;
+  step_began_ = at;
+  step_ends_ = after(
+      at, slowness_ == 1 ? time : Nanos(static_cast<std::int64_t>(static_cast<double>(time.count()) * slowness_)));
 }
 
 void Engine::end_step(Time at, std::vector<EngineEvent>& out) {
-  for (std::uint32_t place = decoding_.first; place != nil;) {
-    Record& record = records_[place];
-    const std::uint32_t behind = record.behind;
-    if (record.in_step) {
-      const RequestKey key = key_of(place);
-      out.push_back({EngineEvent::What::token, key, record.produced++, at});
-      if (record.produced == record.work.output_tokens) {
-        out.push_back({EngineEvent::What::finished, key, record.produced, at});
-        release(place);
-      }
-    }
-    place = behind;
+  ++counts_.steps;
+  counts_.busy += at - step_began_;
+  still_running_.clear();
+  for (const std::uint32_t place : running_) end_of(place, at, out);
+  running_.swap(still_running_);
+  arrive(at);  // those due at this very instant join the step that begins
+  if (step_ends_ == at) step_ends_ = never;
+  if (step_ends_ == never) start_step(at);
+}
+
+void Engine::end_of(std::uint32_t place, Time at, std::vector<EngineEvent>& out) {
+  Record& record = records_[place];
+  const std::uint32_t chunk = std::exchange(record.chunk, 0);
+  if (record.cancelled) return release(place);
+  record.computed += chunk;
+  label_full_blocks(record);
+  if (chunk == 0 || record.computed < record.known()) return still_running_.push_back(place);
+  const RequestKey key = key_of(place);
+  if (record.produced == 0) out.push_back({EngineEvent::What::prefill_done, key, record.cached, at});
+  if (record.produced < record.work.output_tokens) {
+    ++counts_.output_tokens;
+    out.push_back({EngineEvent::What::token, key, record.produced++, at});
   }
-  admit(at);
-  start_step(at);
+  if (record.produced < record.work.output_tokens) return still_running_.push_back(place);
+  out.push_back({EngineEvent::What::finished, key, record.produced, at});
+  release(place);
+}
+
+void Engine::label_full_blocks(Record& record) {
+  const std::size_t full = std::min<std::size_t>(record.computed / profile_.block_tokens, record.work.blocks.size());
+  for (; record.labelled < full; ++record.labelled)
+    pool_.label(record.blocks[record.labelled], record.work.blocks[record.labelled]);
 }
 
 }  // namespace headgate::engine

@@ -1,7 +1,9 @@
-// How fast a mock replica is, as data. A step (one token for every decoding request) takes
-//   step_fixed + step_per_running * decoding requests,
-// and prompts are prefilled one after another, beside the steps, at prefill_rate tokens per second. Chunked prefill, KV
-// memory and the cost of resident context come with the deep engine; they will be further fields here.
+// How fast a mock replica is, as data. The model is a step machine with continuous batching and chunked prefill: one
+// step serves every running request, each with its next token or with a part of its prompt, and takes
+//   step_fixed + step_per_running * requests in it + step_per_context_token * tokens resident for those that decode
+//   + prefill_per_token * prompt tokens in it.
+// The prompt tokens of a step and its decoding requests share batched_tokens_max. (Yu et al., "Orca", OSDI 2022;
+// Agrawal et al., "Sarathi-Serve", OSDI 2024.)
 #pragma once
 
 #include <cstdint>
@@ -14,19 +16,20 @@ namespace headgate::engine {
 
 struct Profile {
   std::string_view name;
-  bool paced = true;               // false: a server answers at once and never asks the engine
-  std::uint32_t prefill_rate = 0;  // tokens per second; 0: takes no time
-  Nanos step_fixed{0};
+  bool paced = true;    // false: a server answers at once and never asks the engine
+  Nanos overhead{0};    // from a request's arrival until it may enter a step
+  Nanos step_fixed{0};  // > 0 if paced
   Nanos step_per_running{0};
-  std::uint32_t slots = 1;      // requests prefilling or decoding at once, >= 1
-  std::uint32_t queue_max = 0;  // requests waiting for a slot; one more is turned away
+  Nanos step_per_context_token{0};
+  Nanos prefill_per_token{0};
+  std::uint32_t slots = 1;      // requests running at once, >= 1
+  std::uint32_t queue_max = 0;  // requests waiting to run; one more is turned away
+  std::uint32_t batched_tokens_max = 8192;
+  std::uint32_t block_tokens = 16;
+  std::uint32_t blocks = 1u << 20;  // of KV memory
 };
 
 std::span<const Profile> profiles();
 const Profile* find_profile(std::string_view name);  // nullptr: no such profile
-
-// Time to prefill a prompt, and to make one step.
-Nanos prefill_time(const Profile& profile, std::uint32_t prompt_tokens);
-Nanos step_time(const Profile& profile, std::uint32_t decoding);
 
 }  // namespace headgate::engine

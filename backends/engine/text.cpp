@@ -68,6 +68,7 @@ void Conversation::add(std::string_view text) {
     } while (at != end && !blank(*at));
     state_ = mix64(state_ ^ hash);
     ++words_;
+    if (block_words_ > 0 && words_ % block_words_ == 0) blocks_.push_back(state_);
   }
 }
 
@@ -75,6 +76,14 @@ std::string_view next_word(std::uint64_t& state) {
   const Word& word = words[mix64(state) >> 56];
   state = mix64(state ^ word.hash);
   return word.text;
+}
+
+void add_answer_blocks(std::vector<std::uint64_t>& blocks, std::uint32_t block_words, std::uint32_t words,
+                       std::uint64_t state, std::uint32_t answer_words) {
+  for (std::uint32_t last = words + answer_words; words < last;) {
+    next_word(state);
+    if (++words % block_words == 0) blocks.push_back(state);
+  }
 }
 
 std::uint32_t natural_length(std::uint64_t state) {

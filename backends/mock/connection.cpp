@@ -6,6 +6,7 @@
 
 #include "backends/mock/control.hpp"
 #include "backends/mock/replica.hpp"
+#include "backends/mock/vllm_metrics.hpp"
 
 namespace headgate::mock {
 namespace {
@@ -167,6 +168,8 @@ void Connection::take_head(const wire::RequestHead& head) {
     model_name_ = path.substr(11);
   } else if (path == "/health") {
     endpoint_ = Endpoint::health;
+  } else if (path == "/metrics") {
+    endpoint_ = Endpoint::metrics;
   } else {
     endpoint_ = path == "/control" ? Endpoint::control : Endpoint::unknown;
   }
@@ -207,6 +210,10 @@ void Connection::handle_get() {
                  : std::nullopt;
     if (fault_) return apply(*fault_);
     return respond(200, R"({"status":"ok"})");
+  }
+  if (endpoint_ == Endpoint::metrics) {
+    const std::string page = print_vllm_metrics(replica_.engine(), named.empty() ? any.front() : named.front());
+    return respond(200, page, {}, "text/plain; version=0.0.4");
   }
   if (endpoint_ == Endpoint::models) return respond(200, models_body(named.empty() ? any : named));
   if (named.empty() || std::find(named.begin(), named.end(), model_name_) != named.end()) {

@@ -54,7 +54,17 @@ class Connection {
     closing,    // flush, FIN, wait for the peer's
     resetting,  // flush, RST
   };
-  enum class Endpoint : std::uint8_t { chat, completions, embeddings, models, model, health, control, unknown };
+  enum class Endpoint : std::uint8_t {
+    chat,
+    completions,
+    embeddings,
+    models,
+    model,
+    health,
+    metrics,
+    control,
+    unknown
+  };
   enum class Outcome : std::uint8_t { served, cancelled, faulted };
 
   bool read_request();  // false: more bytes are needed

@@ -13,7 +13,8 @@ void Connection::begin(Kind kind, std::string_view body) {
   ++replica_.state().open;
   const std::uint64_t serial = replica_.next_request();
   RequestReader& requests = replica_.scratch().requests;
-  if (!requests.read(kind, body, backends::BufferPool::padding, ask_)) {
+  if (!requests.read(kind, body, backends::BufferPool::padding, ask_,
+                     replica_.profile().paced ? replica_.profile().block_tokens : 0)) {
     const Problem& problem = requests.problem();
     return refuse_request(400, problem.message, problem.param, problem.code);
   }
@@ -71,10 +72,21 @@ void Connection::start_work() {
     return begin_stream();
   }
   phase_ = Phase::working;
-  const engine::Work work{ask_.prompt_tokens, kind_ == Kind::embedding ? 0 : ask_.output_tokens};
-  key_ = replica_.submit(*this, work);
+  const engine::Profile& profile = replica_.profile();
+  engine::Work work{ask_.prompt_tokens, kind_ == Kind::embedding ? 0 : ask_.output_tokens, std::move(ask_.blocks)};
+  if (!replica_.engine().fits(work)) {
+    const std::string error = error_body(
+        "the conversation and its answer are " +
+            std::to_string(std::uint64_t{work.prompt_tokens} + work.output_tokens) + " tokens, over the " +
+            std::to_string(profile.block_tokens * std::uint64_t{profile.blocks}) + " that there is memory for",
+        "invalid_request_error", "messages", "context_length_exceeded");
+    return respond(400, error);
+  }
+  if (kind_ != Kind::embedding)
+    engine::add_answer_blocks(work.blocks, profile.block_tokens, ask_.prompt_tokens, ask_.state, ask_.output_tokens);
+  key_ = replica_.submit(*this, std::move(work));
   if (key_ != engine::RequestKey::none) return;
-  const std::string most = std::to_string(replica_.profile().queue_max);
+  const std::string most = std::to_string(profile.queue_max);
   const std::string error =
       error_body(most + " requests are waiting, at most " + most + " may", "overloaded_error", {}, "queue_full");
   respond(503, error, "Retry-After: 1\r\n");

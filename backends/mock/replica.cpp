@@ -69,8 +69,8 @@ bool Replica::listen(Listener listener, std::string& problem) {
   }
 }
 
-engine::RequestKey Replica::submit(Connection& connection, const engine::Work& work) {
-  const engine::RequestKey key = engine_.submit(Clock::now(), work);
+engine::RequestKey Replica::submit(Connection& connection, engine::Work work) {
+  const engine::RequestKey key = engine_.submit(Clock::now(), std::move(work));
   if (key == engine::RequestKey::none) return key;
   by_place_[engine::place_of(key)] = &connection;
   schedule();

@@ -47,7 +47,8 @@ class Replica {
   Scratch& scratch() { return scratch_; }
   const MockOptions& options() const { return options_; }
   const engine::Profile& profile() const { return engine_.profile(); }
-  engine::RequestKey submit(Connection& connection, const engine::Work& work);
+  const engine::Engine& engine() const { return engine_; }
+  engine::RequestKey submit(Connection& connection, engine::Work work);
   void cancel(engine::RequestKey key);
   FaultPlan& faults() { return faults_; }
   ReplicaState& state() { return state_; }

@@ -12,7 +12,8 @@ bool ends_blank(std::string_view text) {
 
 }  // namespace
 
-bool RequestReader::read(Kind kind, std::string_view body, std::size_t readable_behind, Ask& out) {
+bool RequestReader::read(Kind kind, std::string_view body, std::size_t readable_behind, Ask& out,
+                         std::uint32_t block_tokens) {
   kind_ = kind;
   ask_ = &out;
   out.model.clear();
@@ -21,7 +22,7 @@ bool RequestReader::read(Kind kind, std::string_view body, std::size_t readable_
   out.cap.reset();
   out.dimensions = 8;
   walk_ = wire::JsonWalk(body, readable_behind);
-  conversation_ = engine::Conversation();
+  conversation_ = engine::Conversation(kind == Kind::embedding ? 0 : block_tokens);
   before_last_ = words_before_last_ = 0;
   model_ = input_ = assistant_last_ = joins_ = false;
   problem_ = Problem{};
@@ -229,6 +230,7 @@ bool RequestReader::finish() {
   }
   ask_->prompt_tokens = conversation_.words();
   ask_->state = conversation_.state();
+  ask_->blocks.swap(conversation_.blocks());
   const bool continues = kind_ == Kind::completion || assistant_last_;
   ask_->leading_space = continues && joins_;
   if (ask_->cap) {

@@ -34,6 +34,7 @@ struct Ask {
   std::vector<std::uint64_t> inputs;  // embeddings: a state for each
   std::uint32_t dimensions = 8;
   bool base64 = false;
+  std::vector<std::uint64_t> blocks;  // of the conversation: engine::Work::blocks
 };
 
 struct Problem {
@@ -43,7 +44,8 @@ struct Problem {
 class RequestReader {
  public:
   // `body` has `readable_behind` readable bytes behind it.
-  bool read(Kind kind, std::string_view body, std::size_t readable_behind, Ask& out);
+  // block_tokens: of the engine's memory; 0: nobody asks for blocks.
+  bool read(Kind kind, std::string_view body, std::size_t readable_behind, Ask& out, std::uint32_t block_tokens = 0);
   const Problem& problem() const { return problem_; }
 
  private:

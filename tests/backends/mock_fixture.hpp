@@ -9,6 +9,7 @@
 
 #include "backends/mock/server.hpp"
 #include "support/http_text.hpp"
+#include "support/prometheus.hpp"
 #include "support/raw_client.hpp"
 #include "support/waiting.hpp"
 

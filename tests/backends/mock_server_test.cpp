@@ -110,7 +110,7 @@ TEST(MockServer, EveryEventIsAChunkOfItsOwn) {
 TEST(MockServer, TokensComeOneStepApart) {
   engine::Profile profile = quick();
   profile.step_fixed = 20ms;
-  profile.prefill_rate = 100;  // 5 words: 50 ms
+  profile.prefill_per_token = 10ms;  // 5 words: 50 ms
   Mock mock(profile);
   const Reply reply =
       support::ask_once(mock.port(), post_chat("one two three four five", R"(,"max_tokens":6,"stream":true)"));
@@ -368,6 +368,43 @@ TEST(MockServer, OptionsThatMakeNoSenseAreErrors) {
   no_room.replicas = 2;
   no_slots.slots = 0;
   for (const MockOptions& options : {unknown_profile, no_replicas, no_room, no_slots}) EXPECT_EQ(serve(options), 2);
+}
+
+// A prompt of 40 words, twice: the second time the first two blocks of 16 are in the cache.
+TEST(MockServer, ShowsItsEngineUnderTheNamesOfVllm) {
+  Mock mock(quick());
+  std::string words = "w0";
+  for (int n = 1; n < 40; ++n) words += " w" + std::to_string(n);
+  for (int n = 0; n < 2; ++n) support::ask_once(mock.port(), post_chat(words, R"(,"max_tokens":3)"));
+  const Reply reply = support::ask_once(mock.port(), request("GET", "/metrics"));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.head.get("content-type"), "text/plain; version=0.0.4");
+  const auto samples = support::parse_metrics(reply.body);
+  const auto value = [&](const char* name) { return support::sum_of(samples, name, {{"model_name", "mock"}}); };
+  EXPECT_EQ(value("vllm:num_requests_running"), 0);
+  EXPECT_EQ(value("vllm:num_requests_waiting"), 0);
+  EXPECT_EQ(value("vllm:kv_cache_usage_perc"), 0);
+  EXPECT_EQ(value("vllm:prompt_tokens_total"), 80);
+  EXPECT_EQ(value("vllm:prefix_cache_queries_total"), 80);
+  EXPECT_EQ(value("vllm:prefix_cache_hits_total"), 32);
+  EXPECT_EQ(value("vllm:num_preemptions_total"), 0);
+  EXPECT_EQ(value("vllm:generation_tokens_total"), 6);
+}
+
+// What the answer said is part of the next turn's prompt, and in the cache.
+TEST(MockServer, AConversationThatGoesOnFindsItsAnswerInTheCache) {
+  Mock mock(quick());
+  const Reply first = support::ask_once(mock.port(), post_chat("begin here", R"(,"max_tokens":30)"));
+  const std::string said = Json::parse(first.body)["choices"][0]["message"]["content"];
+  const Json turn = {{"model", "m"},
+                     {"max_tokens", 1},
+                     {"messages",
+                      {{{"role", "user"}, {"content", "begin here"}},
+                       {{"role", "assistant"}, {"content", said}},
+                       {{"role", "user"}, {"content", "and go on"}}}}};
+  support::ask_once(mock.port(), request("POST", "/v1/chat/completions", turn.dump()));
+  const auto samples = support::parse_metrics(support::ask_once(mock.port(), request("GET", "/metrics")).body);
+  EXPECT_EQ(support::sum_of(samples, "vllm:prefix_cache_hits_total"), 16) << "one full block of the 2 + 29 computed";
 }
 
 }  // namespace
