@@ -9,6 +9,7 @@
 #include "config/nearest.hpp"
 #include "gateway/serve.hpp"
 #include "loadtest/load.hpp"
+#include "loadtest/sim/simulate.hpp"
 
 namespace {
 
@@ -31,19 +32,15 @@ void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
   app.footer("Example: headgate mock --port 9001 --replicas 4 --profile demo");
 }
 
-void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
+// What arrives when, how it is judged, and where the results go.
+void add_plan_flags(CLI::App& app, loadtest::LoadOptions& o) {
   const auto text = [&app](const char* name, auto& field, const char* help) {
     app.add_option(name, field, help)->capture_default_str();
   };
-  text("--target", o.target, "gateway or model server, http://HOST:PORT");
-  text("--path", o.path, "chat or completions");
   text("--model", o.model, "model asked for");
-  text("--api-key", o.api_key, "sent as Authorization: Bearer");
   text("--stream-share", o.stream_share, "0..1 of the requests are streams");
   app.add_flag_callback(
       "--unary", [&o] { o.stream_share = 0; }, "no streams");
-  app.add_flag_callback(
-      "--no-check-tokens", [&o] { o.check_tokens = false; }, "don't check token counts (for real model servers)");
   text("--trace", o.trace, "Azure CSV, or JSON lines {\"at_ms\":0,\"input\":10,\"output\":20}");
   text("--rate", o.rate, "requests per second, open loop");
   text("--arrivals", o.arrivals, "with --rate: poisson or azure-conv");
@@ -54,18 +51,30 @@ void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
   text("--lengths", o.lengths, "with --rate: fixed or azure-conv");
   text("--prompt-tokens", o.prompt_tokens, "with --lengths fixed");
   text("--output-tokens", o.output_tokens, "with --lengths fixed");
-  text("--connections-max", o.connections_max, "open connections at most");
-  text("--timeout", o.timeout, "of one request");
+  app.add_option("--expect", o.expect, "condition on the JSON summary, such as cut==0 (repeatable)");
   text("--slo", o.slo, "any of ttft, tpot, gap, e2e");
   text("--json", o.json, "summary as JSON: a file, or - for standard output");
   text("--records", o.records, "one JSON line per request: a file");
+}
+
+void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
+  const auto text = [&app](const char* name, auto& field, const char* help) {
+    app.add_option(name, field, help)->capture_default_str();
+  };
+  add_plan_flags(app, o);
+  text("--target", o.target, "gateway or model server, http://HOST:PORT");
+  text("--path", o.path, "chat or completions");
+  text("--api-key", o.api_key, "sent as Authorization: Bearer");
+  app.add_flag_callback(
+      "--no-check-tokens", [&o] { o.check_tokens = false; }, "don't check token counts (for real model servers)");
+  text("--connections-max", o.connections_max, "open connections at most");
+  text("--timeout", o.timeout, "of one request");
   app.add_flag("--live", o.live, "one-screen summary while it runs");
   text("--admin", o.admin, "the gateway's admin listener, http://HOST:PORT, for --live");
   text("--title", o.title, "headline of --live");
   app.add_option(
       "--event", o.events,
       "at=WHEN;label=TEXT[;kill=POOL/BACKEND[;streams=N]];run=COMMAND (repeatable); WHEN: 1/3 of the time, or 20s");
-  app.add_option("--expect", o.expect, "condition on the JSON summary, such as cut==0 (repeatable)");
   app.add_flag("--verdict", o.verdict, "end with PASS or FAIL");
   text("--write-trace", o.write_trace, "write the planned arrivals to this file and send nothing");
   app.footer(
@@ -167,6 +176,20 @@ int main(int argc, char** argv) {
   CLI::App* load_app = app.add_subcommand("load", "play requests at their intended times and report");
   add_load_flags(*load_app, load);
   load_app->callback([&] { exit_code = loadtest::load(load); });
+
+  loadtest::SimulateOptions simulate;
+  CLI::App* simulate_app = app.add_subcommand("simulate", "play requests against a configuration in virtual time");
+  add_file(*simulate_app, simulate.config);
+  add_plan_flags(*simulate_app, simulate.load);
+  simulate_app->add_option("--profile", simulate.profiles, "of the model servers: NAME, or POOL=NAME (repeatable)")
+      ->capture_default_str();
+  simulate_app->footer(
+      "Example: headgate simulate config/examples/demo.jsonc --rate 100 --duration 10m --lengths azure-conv --profile "
+      "llama-3.1-8b-h100");
+  simulate_app->callback([&] {
+    want_file(*simulate_app, simulate.config);
+    exit_code = loadtest::simulate(simulate);
+  });
 
   try {
     app.parse(argc, argv);

@@ -3,15 +3,14 @@
 #include <sys/resource.h>
 
 #include <boost/asio/ip/tcp.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <optional>
 
 #include "config/address.hpp"
 #include "config/units.hpp"
 #include "loadtest/arrivals.hpp"
+#include "loadtest/output.hpp"
 #include "loadtest/report.hpp"
 #include "loadtest/runner.hpp"
 
@@ -103,62 +102,6 @@ int write_trace(const LoadOptions& options, const std::vector<Planned>& requests
   return exit_done;
 }
 
-// Where the results go, opened before the run: one that cannot be written costs no measurement.
-struct Files {
-  std::ofstream json, records;
-};
-
-std::string open_file(const char* option, const std::string& path, std::ofstream& out) {
-  if (path.empty()) return {};
-  errno = 0;
-  out.open(path, std::ios::binary);
-  return out ? std::string{} : std::string{option} + ": " + path + " cannot be written: " + std::strerror(errno);
-}
-
-std::string open_files(const LoadOptions& options, Files& files) {
-  const std::string problem = options.json == "-" ? "" : open_file("json", options.json, files.json);
-  return problem.empty() ? open_file("records", options.records, files.records) : problem;
-}
-
-bool written(const std::string& path, std::ofstream& out) {
-  out.close();
-  if (!out) std::fprintf(stderr, "headgate load: %s: cannot be written\n", path.c_str());
-  return static_cast<bool>(out);
-}
-
-int report(const LoadOptions& options, const RunSettings& settings, const RunResult& result, Files files) {
-  const Summary summary = summarize(result, settings.slo);
-  bool good = result.connected > 0 && !result.interrupted;
-  if (options.json == "-") {
-    std::printf("%s\n", summary.dump(2).c_str());
-  } else {
-    std::fputs(table_of(summary).c_str(), stdout);
-    if (!options.json.empty()) {
-      files.json << summary.dump(2) << '\n';
-      good = written(options.json, files.json) && good;
-    }
-  }
-  if (!options.records.empty()) {
-    write_records(files.records, result);
-    good = written(options.records, files.records) && good;
-  }
-  if (result.connected == 0)
-    std::fprintf(stderr, "headgate load: nothing could be sent to %s\n", options.target.c_str());
-  std::FILE* const words = options.json == "-" ? stderr : stdout;
-  for (const std::string& condition : options.expect) {
-    const std::string why = check_condition(summary, condition);
-    if (!why.empty()) std::fprintf(words, "expected %s\n", why.c_str());
-    good = good && why.empty();
-  }
-  if (options.verdict) {
-    const RunVerdict verdict = verdict_of(summary);
-    std::fputs(verdict.text.c_str(), words);
-    good = good && verdict.pass;
-  }
-  std::fflush(words);
-  return good ? exit_done : exit_failed;
-}
-
 }  // namespace
 
 int load(const LoadOptions& options) {
@@ -174,13 +117,16 @@ int load(const LoadOptions& options) {
     if (!event) return usage(problem);
     events.push_back(std::move(*event));
   }
-  Files files;
-  if (const std::string problem = open_files(options, files); !problem.empty()) return usage(problem);
+  Output output;
+  if (const std::string problem = output.open(options); !problem.empty()) return usage(problem);
   settings.show = options.json == "-" && options.live ? Show::nothing : choose_show(options.live);
   settings.colour = choose_colour();
   raise_descriptor_limit();
   const RunResult result = run_plan(settings, plan.requests, std::move(events));
-  return report(options, settings, result, std::move(files));
+  if (result.connected == 0)
+    std::fprintf(stderr, "headgate load: nothing could be sent to %s\n", options.target.c_str());
+  const bool done = result.connected > 0 && !result.interrupted;
+  return output.report(options, settings.slo, result) && done ? exit_done : exit_failed;
 }
 
 }  // namespace headgate::loadtest

@@ -29,11 +29,14 @@ TEST(CommandLine, AnUnknownSubcommandIsNamedBesideThoseThatThereAre) {
     const char* words;
   };
   const Row rows[] = {
-      {{"bogus"}, "headgate: \"bogus\" is no subcommand; there are: serve, check, schema, mock, load\n"},
+      {{"bogus"}, "headgate: \"bogus\" is no subcommand; there are: serve, check, schema, mock, load, simulate\n"},
       {{"serv", "--config", "x"},
-       "headgate: \"serv\" is no subcommand; did you mean \"serve\"? There are: serve, check, schema, mock, load\n"},
-      {{"--bogus"}, "headgate: \"--bogus\" is no option, and a subcommand is required; there are: serve, check, schema, mock, load\n"},
-      {{}, "headgate: a subcommand is required; there are: serve, check, schema, mock, load\n"}};
+       "headgate: \"serv\" is no subcommand; did you mean \"serve\"? There are: serve, check, schema, mock, load, "
+       "simulate\n"},
+      {{"--bogus"},
+       "headgate: \"--bogus\" is no option, and a subcommand is required; there are: serve, check, schema, mock, load, "
+       "simulate\n"},
+      {{}, "headgate: a subcommand is required; there are: serve, check, schema, mock, load, simulate\n"}};
   for (const Row& row : rows) {
     const Said said = run(row.arguments);
     EXPECT_EQ(said.code, 2);

@@ -1,0 +1,23 @@
+// Where the results of a run go, as its options say: a table or JSON on standard output, files, conditions, a verdict.
+#pragma once
+
+#include <fstream>
+#include <string>
+
+#include "loadtest/options.hpp"
+#include "loadtest/runner.hpp"
+
+namespace headgate::loadtest {
+
+class Output {
+ public:
+  // Before the run: a file that cannot be written costs no measurement. Empty, or what is wrong.
+  std::string open(const LoadOptions& options);
+  // False: a condition or the verdict failed, or a file could not be written, which is said.
+  bool report(const LoadOptions& options, const Slo& slo, const RunResult& result);
+
+ private:
+  std::ofstream json_, records_;
+};
+
+}  // namespace headgate::loadtest

@@ -1,0 +1,50 @@
+// What is to happen in virtual time, the soonest first, and of the same instant in the order it was put in.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+#include "policies/base/time.hpp"
+
+namespace headgate::loadtest {
+
+struct SimEvent {
+  enum class What : std::uint8_t {
+    arrival,      // of request `who`
+    submit,       // its attempt reaches the engine
+    engine,       // engine `who` has something to do
+    first_token,  // of request `who`, at the gateway
+    ended,        // its answer's end, at the gateway
+    limit,        // one of its attempt's time limits
+    tick,         // the Dispatcher's own
+  };
+  Time at{};
+  What what = What::tick;
+  std::uint32_t who = 0;
+  std::uint32_t serial = 0;  // of the request's attempt; of another one the event is stale
+};
+
+class SimEvents {
+ public:
+  void put(const SimEvent& event) { heap_.push({event, next_++}); }
+  bool empty() const { return heap_.empty(); }
+  SimEvent take() {
+    const SimEvent event = heap_.top().event;
+    heap_.pop();
+    return event;
+  }
+
+ private:
+  struct Entry {
+    SimEvent event;
+    std::uint64_t order = 0;
+    friend bool operator<(const Entry& a, const Entry& b) {  // the greatest is taken
+      return a.event.at != b.event.at ? a.event.at > b.event.at : a.order > b.order;
+    }
+  };
+  std::priority_queue<Entry> heap_;
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace headgate::loadtest

@@ -1,0 +1,21 @@
+// headgate simulate: plays a plan against the model servers of a configuration in virtual time and reports as `headgate
+// load` does.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "loadtest/options.hpp"
+
+namespace headgate::loadtest {
+
+struct SimulateOptions {
+  std::string config;
+  LoadOptions load;                              // arrivals, model, slo, where results go
+  std::vector<std::string> profiles = {"demo"};  // NAME for all, POOL=NAME for the servers of a pool
+};
+
+// The exit code: 0 done, 1 a condition failed or a file could not be written, 2 usage or configuration.
+int simulate(const SimulateOptions& options);
+
+}  // namespace headgate::loadtest

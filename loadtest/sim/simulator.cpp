@@ -1,0 +1,263 @@
+#include "loadtest/sim/simulator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/engine/engine.hpp"
+#include "loadtest/sim/events.hpp"
+#include "policies/dispatcher.hpp"
+
+namespace headgate::loadtest {
+namespace {
+
+using What = SimEvent::What;
+
+constexpr Time start = Time{} + std::chrono::hours(1);  // zero means "not set" in places
+constexpr std::uint64_t body_bytes_per_token = 5;
+
+// The codes of the gateway's own error bodies.
+std::string_view code_of(policies::Code code) {
+  switch (code) {
+    case policies::Code::model_not_found:
+      return "model_not_found";
+    case policies::Code::no_healthy_backend:
+      return "no_healthy_backend";
+    case policies::Code::queue_full:
+      return "queue_full";
+    case policies::Code::deadline_unmeetable:
+      return "deadline_unmeetable";
+    case policies::Code::deadline_exceeded:
+      return "deadline_exceeded";
+    case policies::Code::as_received:
+      return "upstream_status";
+    case policies::Code::upstream_failed:
+      return "upstream_failed";
+    case policies::Code::upstream_timeout:
+      return "upstream_timeout";
+    case policies::Code::upstream_auth:
+      return "upstream_auth";
+    case policies::Code::stream_cut:
+      return "stream_cut";
+    case policies::Code::no_socket:
+      return "upstream_socket";
+  }
+  return "";
+}
+
+// Decided before any backend worked.
+bool refuses(policies::Code code) {
+  using policies::Code;
+  return code == Code::model_not_found || code == Code::no_healthy_backend || code == Code::queue_full ||
+         code == Code::deadline_unmeetable || code == Code::deadline_exceeded || code == Code::no_socket;
+}
+
+class Simulator {
+ public:
+  Simulator(const SimSettings& settings, const std::vector<Planned>& plan)
+      : settings_(settings), plan_(plan), dispatcher_(settings.catalog->plan), live_(plan.size()) {
+    result_.records.resize(plan.size());
+    result_.tally = Tally(settings.slo);
+    for (const engine::Profile& profile : settings.profiles) {
+      engines_.emplace_back(profile);
+      by_place_.emplace_back(engines_.back().places());
+      promised_.push_back(never);
+    }
+  }
+
+  RunResult run() {
+    if (!plan_.empty()) events_.put({start + plan_[0].at, What::arrival, 0});
+    while (!events_.empty() && result_.tally.whole().ended < plan_.size()) {
+      const SimEvent event = events_.take();
+      now_ = event.at;
+      happen(event);
+      for (std::size_t n = 0; n < orders_.size(); ++n) obey(policies::Order(orders_[n]));
+      orders_.clear();
+      if (const Time wake = dispatcher_.next_wake(); wake < promised_wake_) {
+        promised_wake_ = wake;
+        events_.put({std::max(wake, now_), What::tick});
+      }
+    }
+    result_.connected = plan_.size();
+    return std::move(result_);
+  }
+
+ private:
+  // Of a request on its way; `serial` is that of its present attempt.
+  struct Live {
+    policies::AttemptId attempt;
+    std::uint32_t serial = 0;
+    std::uint32_t endpoint = 0;
+    bool attempting = false;
+    engine::RequestKey key = engine::RequestKey::none;
+    Time first_token_by = never, end_by = never;
+    policies::Outcome outcome;
+  };
+
+  Record& record(std::uint32_t request) { return result_.records[request]; }
+
+  void happen(const SimEvent& event) {
+    if (event.what == What::arrival) return arrive(event.who);
+    if (event.what == What::engine) return run_engine(event.who);
+    if (event.what == What::tick) {
+      promised_wake_ = never;
+      return dispatcher_.tick(now_, orders_);
+    }
+    Live& live = live_[event.who];
+    if (!live.attempting || live.serial != event.serial) return;
+    switch (event.what) {
+      case What::submit:
+        return submit(event.who);
+      case What::first_token:
+        return dispatcher_.first_token(now_, live.attempt);
+      case What::ended:
+        return end_attempt(event.who, live.outcome);
+      default:
+        return check_limits(event.who);
+    }
+  }
+
+  void arrive(std::uint32_t request) {
+    const Planned& planned = plan_[request];
+    if (request + 1 < plan_.size()) events_.put({start + plan_[request + 1].at, What::arrival, request + 1});
+    Record& mine = record(request);
+    mine.intended = mine.sent = planned.at;
+    mine.stream = planned.stream;
+    const config::Route& route = settings_.catalog->routes.find(settings_.route)->second;
+    dispatcher_.arrive(now_,
+                       {.owner = {.shard = 0, .slot = request},
+                        .route = route.id,
+                        .body_bytes = planned.input * body_bytes_per_token,
+                        .prompt_tokens = planned.input,
+                        .stream = planned.stream,
+                        .received = now_},
+                       orders_);
+  }
+
+  void obey(const policies::Order& order) {
+    const std::uint32_t request = order.to.slot;
+    if (const auto* answer = std::get_if<policies::Answer>(&order.what)) return refuse(request, answer->code);
+    const auto& go = std::get<policies::Start>(order.what);
+    Live& live = live_[request];
+    live.attempt = go.attempt;
+    ++live.serial;
+    live.endpoint = static_cast<std::uint32_t>(policies::index(go.endpoint));
+    live.attempting = true;
+    live.first_token_by = std::min(go.first_byte_by, go.first_token_by);
+    live.end_by = go.end_by;
+    Record& mine = record(request);
+    ++mine.attempts;
+    mine.backend = result_.names.number(settings_.catalog->targets[policies::index(go.backend)]->name);
+    events_.put({now_ + settings_.network, What::submit, request, live.serial});
+    for (const Time by : {live.first_token_by, live.end_by}) {
+      if (by != never) events_.put({by, What::limit, request, live.serial});
+    }
+  }
+
+  void submit(std::uint32_t request) {
+    Live& live = live_[request];
+    const Planned& planned = plan_[request];
+    engine::Engine& engine = engines_[live.endpoint];
+    live.key = engine.submit(now_, {planned.input, planned.output});
+    if (live.key == engine::RequestKey::none) {
+      live.outcome = {.end = policies::End::status, .status = 503, .retry_after = std::chrono::seconds(1)};
+      events_.put({now_ + settings_.network, What::ended, request, live.serial});
+      return;
+    }
+    by_place_[live.endpoint][engine::place_of(live.key)] = request;
+    promise(live.endpoint);
+  }
+
+  void promise(std::uint32_t endpoint) {
+    const Time next = engines_[endpoint].next();
+    if (next == promised_[endpoint] || next == never) return;
+    promised_[endpoint] = next;
+    events_.put({next, What::engine, endpoint});
+  }
+
+  void run_engine(std::uint32_t endpoint) {
+    if (promised_[endpoint] == now_) promised_[endpoint] = never;
+    made_.clear();
+    engines_[endpoint].advance(now_, made_);
+    for (const engine::EngineEvent& event : made_) {
+      const std::uint32_t request = by_place_[endpoint][engine::place_of(event.key)];
+      Live& live = live_[request];
+      if (!live.attempting || live.key != event.key) continue;
+      if (event.what == engine::EngineEvent::What::token) token(request, event.at);
+      if (event.what != engine::EngineEvent::What::finished) continue;
+      live.outcome = {.end = policies::End::ok, .status = 200, .output_tokens = event.index};
+      events_.put({event.at + settings_.network, What::ended, request, live.serial});
+    }
+    promise(endpoint);
+  }
+
+  void token(std::uint32_t request, Time made) {
+    const Nanos at = made + settings_.network - start;
+    Record& mine = record(request);
+    if (mine.stream) {
+      if (mine.first) {
+        mine.gap_max = std::max(mine.gap_max, at - mine.last);
+      } else {
+        mine.first = at;
+      }
+    }
+    if (mine.content_events++ == 0)
+      events_.put({made + settings_.network, What::first_token, request, live_[request].serial});
+    mine.last = at;
+  }
+
+  void check_limits(std::uint32_t request) {
+    const Live& live = live_[request];
+    if (now_ >= live.end_by) return end_attempt(request, {.end = policies::End::out_of_time});
+    if (now_ >= live.first_token_by && record(request).content_events == 0)
+      end_attempt(request, {.end = policies::End::first_token_late});
+  }
+
+  void end_attempt(std::uint32_t request, const policies::Outcome& outcome) {
+    Live& live = live_[request];
+    live.attempting = false;
+    engines_[live.endpoint].cancel(now_, std::exchange(live.key, engine::RequestKey::none));
+    if (outcome.end == policies::End::ok) {
+      record(request).status = 200;
+      record(request).reported_output = outcome.output_tokens;
+      conclude(request, Outcome::ok);
+    }
+    dispatcher_.ended(now_, live.attempt, outcome, orders_);
+  }
+
+  void refuse(std::uint32_t request, policies::Code code) {
+    Record& mine = record(request);
+    mine.reason = result_.names.number(std::string(code_of(code)));
+    conclude(request, refuses(code)             ? Outcome::refused
+                      : mine.content_events > 0 ? Outcome::cut
+                                                : Outcome::failed_before_first_token);
+  }
+
+  void conclude(std::uint32_t request, Outcome outcome) {
+    Record& mine = record(request);
+    mine.outcome = outcome;
+    mine.ended = now_ - start;
+    result_.duration = mine.ended;
+    result_.tally.ended(mine, result_.names, mine.ended);
+  }
+
+  const SimSettings& settings_;
+  const std::vector<Planned>& plan_;
+  policies::Dispatcher dispatcher_;
+  std::vector<engine::Engine> engines_;               // by endpoint id, as the next two
+  std::vector<std::vector<std::uint32_t>> by_place_;  // the request at each of its places
+  std::vector<Time> promised_;                        // when it will be run
+  std::vector<Live> live_;                            // by request
+  SimEvents events_;
+  policies::Orders orders_;
+  std::vector<engine::EngineEvent> made_;
+  Time now_ = start, promised_wake_ = never;
+  RunResult result_;
+};
+
+}  // namespace
+
+RunResult simulate(const SimSettings& settings, const std::vector<Planned>& plan) {
+  return Simulator(settings, plan).run();
+}
+
+}  // namespace headgate::loadtest

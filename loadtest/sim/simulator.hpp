@@ -1,0 +1,30 @@
+// The Dispatcher's second host: arrivals, mock engines and the network as events in virtual time. The Dispatcher, its
+// plan and the engines are the serving ones. Same settings, same plan: same result.
+//
+//   const RunResult result = simulate(settings, plan_requests(options).requests);
+//
+// Between caller and gateway no time passes; between gateway and backend `network`, each way. Requests name no text, so
+// nothing of them is cached. Times of the result count from the first arrival.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/engine/profile.hpp"
+#include "config/catalog.hpp"
+#include "loadtest/runner.hpp"
+
+namespace headgate::loadtest {
+
+struct SimSettings {
+  std::shared_ptr<const config::Catalog> catalog;
+  std::string route;                      // that every request asks for; one of the catalog
+  std::vector<engine::Profile> profiles;  // by endpoint id
+  Slo slo;
+  Nanos network = std::chrono::microseconds(250);
+};
+
+RunResult simulate(const SimSettings& settings, const std::vector<Planned>& plan);
+
+}  // namespace headgate::loadtest

@@ -1,0 +1,104 @@
+#include "loadtest/sim/simulator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "config/load.hpp"
+#include "loadtest/lengths.hpp"
+
+namespace headgate::loadtest {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Pool "p" of so many servers, route "chat" to it.
+struct Fleet {
+  explicit Fleet(int servers, int slots, int queue_max = 1000) {
+    nlohmann::json config = {{"listen", {{"allow_anonymous", true}}}};
+    auto& pool = config["pools"]["p"];
+    pool["queue"] = {{"requests_max", queue_max}};
+    for (int n = 0; n < servers; ++n)
+      pool["backends"].push_back({{"url", "http://127.0.0.1:" + std::to_string(9001 + n)}, {"slots", slots}});
+    config["routes"]["chat"]["pools"] = {"p"};
+    auto loaded = config::load_text(config.dump(1), [](const std::string&) { return std::nullopt; });
+    EXPECT_TRUE(loaded.options);
+    settings.catalog = config::make_catalog(std::move(*loaded.options), ids, 1);
+    settings.route = "chat";
+    settings.profiles.assign(static_cast<std::size_t>(servers), *engine::find_profile("demo"));
+  }
+  config::IdBook ids;
+  SimSettings settings;
+};
+
+std::vector<Planned> azure_plan(std::uint64_t seed, double rate, std::uint32_t count) {
+  std::vector<Planned> plan;
+  for (std::uint32_t n = 0; n < count; ++n) {
+    const Lengths lengths = azure_conv_lengths(seed, n);
+    plan.push_back({Nanos(static_cast<std::int64_t>(n / rate * 1e9)), lengths.input, lengths.output, n % 4 != 0});
+  }
+  return plan;
+}
+
+// The network there, a step of 19.9 + 0.1 ms and 20 us for each of 100 prompt tokens, and back; then 20 ms a token.
+TEST(Simulator, TakesTheTimeThatEngineAndNetworkTake) {
+  Fleet fleet(1, 4);
+  const RunResult result = simulate(fleet.settings, {{0ms, 100, 3, true}, {1s, 100, 2, false}});
+  const Record& stream = result.records[0];
+  EXPECT_EQ(stream.outcome, Outcome::ok);
+  EXPECT_EQ(stream.ttft(), 22500us);
+  EXPECT_EQ(stream.tpot(), 20ms);
+  EXPECT_EQ(stream.e2e(), 62500us);
+  EXPECT_EQ(stream.attempts, 1u);
+  EXPECT_EQ(result.names[stream.backend], "p/b1");
+  const Record& unary = result.records[1];
+  EXPECT_EQ(unary.intended, 1s);
+  EXPECT_EQ(unary.ttft(), std::nullopt);
+  EXPECT_EQ(unary.e2e(), 42500us);
+}
+
+// One slot in the pool: the second waits for the first, and the third finds the queue full.
+TEST(Simulator, AsksTheDispatcherWhoMayRun) {
+  Fleet fleet(1, 1, 1);
+  const RunResult result = simulate(fleet.settings, {{0ms, 100, 3, true}, {1ms, 100, 3, true}, {2ms, 100, 3, true}});
+  EXPECT_EQ(result.records[0].outcome, Outcome::ok);
+  EXPECT_EQ(result.records[1].outcome, Outcome::ok);
+  EXPECT_EQ(result.records[1].ttft(), 62500us - 1ms + 22500us);
+  EXPECT_EQ(result.records[2].outcome, Outcome::refused);
+  EXPECT_EQ(result.names[result.records[2].reason], "queue_full");
+  EXPECT_EQ(result.records[2].ended, 2ms);
+}
+
+// Far too much for two servers: everybody still ends once, in one of the ways there are.
+TEST(Simulator, EndsEveryRequestOnceUnderOverload) {
+  Fleet fleet(2, 32, 20);
+  const auto plan = azure_plan(7, 40, 3000);
+  const RunResult result = simulate(fleet.settings, plan);
+  std::uint64_t ok = 0, refused = 0;
+  for (const Record& record : result.records) {
+    ok += record.outcome == Outcome::ok;
+    refused += record.outcome == Outcome::refused;
+    if (record.outcome == Outcome::ok) {
+      const Planned& asked = plan[static_cast<std::size_t>(&record - result.records.data())];
+      EXPECT_EQ(record.content_events, asked.output);
+    }
+  }
+  EXPECT_EQ(ok + refused, plan.size());
+  EXPECT_GT(ok, 500u);
+  EXPECT_GT(refused, 500u);
+  EXPECT_EQ(result.tally.whole().ended, plan.size());
+}
+
+TEST(Simulator, SameSettingsSameResult) {
+  const auto plan = azure_plan(3, 20, 500);
+  std::vector<RunResult> results;
+  for (int n = 0; n < 2; ++n) results.push_back(simulate(Fleet(3, 8).settings, plan));
+  for (std::size_t n = 0; n < plan.size(); ++n) {
+    EXPECT_EQ(results[0].records[n].ended, results[1].records[n].ended);
+    EXPECT_EQ(results[0].records[n].first, results[1].records[n].first);
+    EXPECT_EQ(results[0].records[n].backend, results[1].records[n].backend);
+  }
+}
+
+}  // namespace
+}  // namespace headgate::loadtest
