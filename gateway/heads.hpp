@@ -1,4 +1,5 @@
-// Heads on their way through: which lines go on, which stop here, which are ours (HTTP.md "What is changed on the way").
+// Heads on their way through: which lines go on, which stop here, which are ours (HTTP.md "What is changed on the
+// way").
 #pragma once
 
 #include <span>

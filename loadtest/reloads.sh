@@ -44,7 +44,7 @@ write_config
 start_server mock1 "$binary" mock --port 18001 --profile instant
 start_server mock2 "$binary" mock --port 18002 --profile instant
 start_server mock3 "$binary" mock --port 18003 --profile paced --slots 64
-for port in 18001 18002 18003; do await_ok mock "http://127.0.0.1:$port/health" 10; done
+for n in 1 2 3; do await_ok "mock$n" "http://127.0.0.1:1800$n/health" 10; done
 start_server gateway "$binary" serve --config "$work/config.jsonc"
 await_ok gateway http://127.0.0.1:18080/readyz 10
 
