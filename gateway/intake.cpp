@@ -92,12 +92,13 @@ backends::Task<> reject(Exchange& x, RefusalAnswer no) {
 
 backends::Task<bool> read_head(Exchange& x) {
   backends::Buffer& in = x.caller->in();
-  const Time idle_until = after(x.shard.now(), limits(x).keep_alive);
+  Time now = x.shard.now();
+  const Time idle_until = after(now, limits(x).keep_alive);
   x.request = RequestState();
-  for (;;) {
+  for (;; now = x.shard.now()) {
     while (in.view().starts_with("\r\n")) in.consume(2);  // before a request: RFC 9112 2.2
     const bool begun = !in.empty() && in.view() != "\r";
-    if (begun && x.request.received == Time()) x.request.received = x.shard.now();
+    if (begun && x.request.received == Time()) x.request.received = now;
     const wire::Read read = begun ? parse_head(x) : wire::Read::incomplete;
     const std::size_t head_max = limits(x).head.count;
     if (read == wire::Read::bad) {
@@ -114,9 +115,9 @@ backends::Task<bool> read_head(Exchange& x) {
     if (read == wire::Read::complete) co_return true;
     if (x.caller->ended() || x.stopping || (!begun && x.shard.draining())) co_return false;
     const Time until = begun ? after(x.request.received, limits(x).head_time) : idle_until;
-    if (x.shard.now() >= until) {
+    if (now >= until) {
       if (begun) {
-        RefusalAnswer no = too_slow(Refusal::head_timeout, {}, x.shard.now() - x.request.received, limits(x).head_time);
+        RefusalAnswer no = too_slow(Refusal::head_timeout, {}, now - x.request.received, limits(x).head_time);
         co_await reject(x, no);
       } else {
         x.shard.counters.closed(ClosedByUs::idle);
@@ -154,7 +155,7 @@ std::optional<RefusalAnswer> check_head(Exchange& x) {
 backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
   backends::Buffer& in = x.caller->in();
   const config::LimitOptions& limit = limits(x);
-  const Time began = x.shard.now();
+  const Time began = x.body.done() ? Time() : x.shard.now();  // most have come with their head
   BodyBytes* const of_key = x.request.caller.identity.body_bytes();
   x.body_hold.belongs_to(of_key != nullptr ? *of_key : x.shard.shared.bodies.anonymous,
                          x.request.catalog->options.limits.bodies_per_key->count);

@@ -82,6 +82,7 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "a row of the table is looked up by its place");
 
+constexpr std::size_t usual_body_bytes = 240;
 constexpr std::int64_t advice_longest_s = 60;  // the SDKs ignore longer ones and retry at once
 
 std::int64_t round_up(Nanos time, Nanos unit) { return (time.count() + unit.count() - 1) / unit.count(); }
@@ -100,6 +101,7 @@ void append_shown(std::string& message, std::string_view text) {
 
 void append_message(std::string& out, const RefusalRow& row, const RefusalAnswer& answer) {
   std::string message;
+  message.reserve(usual_body_bytes);
   for (std::size_t i = 0; i < row.message.size(); ++i) {
     if (row.message[i] != '%') {
       message += row.message[i];
@@ -221,6 +223,7 @@ void append_refusal(std::string& out, const RefusalAnswer& answer) {
   const RefusalRow& row = row_of(answer.refusal);
   const std::uint16_t status = answer.status != 0 ? answer.status : row.status;
   std::string body;
+  body.reserve(usual_body_bytes);
   append_error_body(body, answer);
   out += "HTTP/1.1 ";
   append_number(out, status);
