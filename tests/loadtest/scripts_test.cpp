@@ -27,11 +27,11 @@ Said shell(const std::string& command) {
   return said;
 }
 
-struct Row {
+struct Wrong {
   const char *command, *named;
 };
 
-void expect_named(const Row& row) {
+void expect_named(const Wrong& row) {
   const Said said = shell(row.command);
   EXPECT_EQ(said.code, 2) << row.command << ": " << said.words;
   EXPECT_NE(said.words.find(row.named), std::string::npos) << row.command << ": " << said.words;
@@ -39,26 +39,26 @@ void expect_named(const Row& row) {
 }
 
 TEST(Scripts, NameAWrongArgument) {
-  for (const Row& row : {Row{"loadtest/demo.sh /no/headgate --bogus", "\"--bogus\""},
-                         {"loadtest/demo.sh /no/headgate --keep keep", "\"keep\""},
-                         {"loadtest/main_job.sh /no/headgate --bogus", "\"--bogus\""},
-                         {"loadtest/main_job.sh /no/headgate README.md x y", "\"y\""},
-                         {"loadtest/main_job.sh /no/headgate /no/trace", "/no/trace cannot be read"},
-                         {"loadtest/wrk.sh /no/headgate --bogus", "\"--bogus\""},
-                         {"loadtest/wrk.sh /no/headgate -d", "-d needs a value"},
-                         {"loadtest/wrk.sh /no/headgate -d abc", "-d is \"abc\""},
-                         {"loadtest/wrk.sh /no/headgate -d 0s", "-d is \"0s\""},
-                         {"loadtest/wrk.sh /no/headgate -d 1.5", "-d is \"1.5\""},
-                         {"loadtest/wrk.sh /no/headgate -c 0", "-c is \"0\""},
-                         {"loadtest/wrk.sh /no/headgate -c -1", "-c is \"-1\""},
-                         {"loadtest/wrk.sh /no/headgate unary_1k bogus", "\"bogus\""},
-                         {"loadtest/peers.sh /no -x", "\"-x\""},
-                         {"loadtest/peers.sh /no -d 10ss", "-d is \"10ss\""},
-                         {"loadtest/peers.sh /no -r 9999999999999999999999", "-r is \"9999999999999999999999\""},
-                         {"loadtest/peers.sh /no -p 'headgate bogus'", "\"bogus\""},
-                         {"loadtest/peers.sh /no -p ''", "-p is empty"},
-                         {"loadtest/peers.sh /no unary_1k", "\"unary_1k\""},
-                         {"loadtest/peers.sh /no unary_1k:0", "\"unary_1k:0\""}}) {
+  for (const Wrong& row : {Wrong{"loadtest/demo.sh /no/headgate --bogus", "\"--bogus\""},
+                           {"loadtest/demo.sh /no/headgate --keep keep", "\"keep\""},
+                           {"loadtest/main_job.sh /no/headgate --bogus", "\"--bogus\""},
+                           {"loadtest/main_job.sh /no/headgate README.md x y", "\"y\""},
+                           {"loadtest/main_job.sh /no/headgate /no/trace", "/no/trace cannot be read"},
+                           {"loadtest/wrk.sh /no/headgate --bogus", "\"--bogus\""},
+                           {"loadtest/wrk.sh /no/headgate -d", "-d needs a value"},
+                           {"loadtest/wrk.sh /no/headgate -d abc", "-d is \"abc\""},
+                           {"loadtest/wrk.sh /no/headgate -d 0s", "-d is \"0s\""},
+                           {"loadtest/wrk.sh /no/headgate -d 1.5", "-d is \"1.5\""},
+                           {"loadtest/wrk.sh /no/headgate -c 0", "-c is \"0\""},
+                           {"loadtest/wrk.sh /no/headgate -c -1", "-c is \"-1\""},
+                           {"loadtest/wrk.sh /no/headgate unary_1k bogus", "\"bogus\""},
+                           {"loadtest/peers.sh /no -x", "\"-x\""},
+                           {"loadtest/peers.sh /no -d 10ss", "-d is \"10ss\""},
+                           {"loadtest/peers.sh /no -r 9999999999999999999999", "-r is \"9999999999999999999999\""},
+                           {"loadtest/peers.sh /no -p 'headgate bogus'", "\"bogus\""},
+                           {"loadtest/peers.sh /no -p ''", "-p is empty"},
+                           {"loadtest/peers.sh /no unary_1k", "\"unary_1k\""},
+                           {"loadtest/peers.sh /no unary_1k:0", "\"unary_1k:0\""}}) {
     expect_named(row);
   }
 }
@@ -77,17 +77,17 @@ TEST(Scripts, TakeSecondsWithAndWithoutTheirUnitAndOptionsAnywhere) {
 }
 
 TEST(Run, NamesAWrongArgument) {
-  for (const Row& row : {Row{"./run bogus", "\"bogus\""},
-                         {"./run demo --bogus", "\"--bogus\""},
-                         {"./run main-job --bogus", "\"--bogus\""},
-                         {"./run wrk --bogus", "\"--bogus\""},
-                         {"./run bench --bogus", "\"--bogus\""},
-                         {"./run peers --bogus", "\"--bogus\""},
-                         {"./run build --bogus", "\"--bogus\""},
-                         {"./run build bogus", "\"bogus\""},
-                         {"./run test --bogus", "\"--bogus\""},
-                         {"./run test one two", "\"two\""},
-                         {"./run format --bogus", "\"--bogus\""}}) {
+  for (const Wrong& row : {Wrong{"./run bogus", "\"bogus\""},
+                           {"./run demo --bogus", "\"--bogus\""},
+                           {"./run main-job --bogus", "\"--bogus\""},
+                           {"./run wrk --bogus", "\"--bogus\""},
+                           {"./run bench --bogus", "\"--bogus\""},
+                           {"./run peers --bogus", "\"--bogus\""},
+                           {"./run build --bogus", "\"--bogus\""},
+                           {"./run build bogus", "\"bogus\""},
+                           {"./run test --bogus", "\"--bogus\""},
+                           {"./run test one two", "\"two\""},
+                           {"./run format --bogus", "\"--bogus\""}}) {
     expect_named(row);
   }
 }
