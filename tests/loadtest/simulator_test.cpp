@@ -6,6 +6,7 @@
 
 #include "config/load.hpp"
 #include "loadtest/lengths.hpp"
+#include "loadtest/sim/simulate.hpp"
 
 namespace headgate::loadtest {
 namespace {
@@ -98,6 +99,27 @@ TEST(Simulator, SameSettingsSameResult) {
     EXPECT_EQ(results[0].records[n].first, results[1].records[n].first);
     EXPECT_EQ(results[0].records[n].backend, results[1].records[n].backend);
   }
+}
+
+// What is wrong is named beside what there is, and nothing is played.
+TEST(Simulate, NamesWhatItDoesNotKnow) {
+  const auto says = [](SimulateOptions options) {
+    options.config = HEADGATE_SOURCE_DIR "/config/examples/demo.jsonc";
+    options.load.rate = 1;
+    options.load.limit = 1;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(simulate(options), 2);
+    return testing::internal::GetCapturedStderr();
+  };
+  SimulateOptions model, profile, pool, unpaced;
+  model.load.model = "chatt";
+  EXPECT_EQ(says(model), "headgate simulate: model \"chatt\" is unknown; did you mean \"chat\"?\n");
+  profile.profiles = {"demoo"};
+  EXPECT_EQ(says(profile), "headgate simulate: profile \"demoo\" is unknown; did you mean \"demo\"?\n");
+  pool.profiles = {"demo", "smal=demo"};
+  EXPECT_EQ(says(pool), "headgate simulate: pool \"smal\" is unknown; did you mean \"small\"?\n");
+  unpaced.profiles = {"instant"};
+  EXPECT_NE(says(unpaced).find("profile \"instant\" is unknown; there are: paced demo"), std::string::npos);
 }
 
 }  // namespace
