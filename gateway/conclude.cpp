@@ -150,15 +150,12 @@ backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   const bool may_stay_out = x.head.expect_continue && x.body.size() == 0;
   if (!x.body.done() && (long_rest || may_stay_out)) x.close_after = true;
   no.without_body = x.head.method == "HEAD";
-  std::string more;
-  more.reserve(240);
-  more.append(no.more_head);
-  if (!row.refuses) append_backend_lines(more, x);
-  append_cors_lines(more, x);
-  append_connection_line(more, x);
-  no.more_head = more;
   x.out.clear();
-  append_refusal(x.out, no);
+  append_refusal_head(x.out, no);
+  if (!row.refuses) append_backend_lines(x.out, x);
+  append_cors_lines(x.out, x);
+  append_connection_line(x.out, x);
+  append_refusal_body(x.out, no);
   co_await flush_answer(x);
 }
 

@@ -78,9 +78,10 @@ backends::Task<> reject(Exchange& x, RefusalAnswer no) {
   x.head.fields = {};
   choose_request_id(x);
   no.request_id = x.request_id;
-  no.close = true;
   x.out.clear();
-  append_refusal(x.out, no);
+  append_refusal_head(x.out, no);
+  x.out.append("Connection: close\r\n");
+  append_refusal_body(x.out, no);
   x.shard.counters.refused(no.refusal);
   x.shard.counters.without_route().requests[static_cast<std::size_t>(Ending::rejected)].add();
   std::array<backends::Piece, 1> pieces{boost::asio::buffer(x.out)};

@@ -83,9 +83,13 @@ bool stands_as_it_is(std::string_view text) {
 
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
+  append_escaped(out, text);
+  out += '"';
+}
+
+void append_escaped(std::string& out, std::string_view text) {
   if (stands_as_it_is(text)) {
     out += text;
-    out += '"';
     return;
   }
   while (!text.empty()) {
@@ -105,7 +109,6 @@ void append_quoted(std::string& out, std::string_view text) {
     }
     text.remove_prefix(used);
   }
-  out += '"';
 }
 
 void append_thousandths(std::string& out, std::int64_t thousandths) {

@@ -12,6 +12,8 @@ namespace headgate::gateway {
 // U+FFFD, so that the result is always valid JSON.
 void append_quoted(std::string& out, std::string_view text);
 
+void append_escaped(std::string& out, std::string_view text);  // the same without the quotes
+
 inline constexpr std::size_t quoted_growth = 6;  // most bytes that one byte of text becomes, without the quotes
 
 // Nothing in it needs an escape: printable ASCII without quote and backslash.

@@ -61,7 +61,7 @@ struct ShardCounters {
   void add(const ShardCounters& other);
 
   std::array<RouteCounters, routes_shown + 2> routes;
-  std::array<Count, refusals> refusals_by_code;    // every answer made by append_refusal or append_error_event
+  std::array<Count, refusals> refusals_by_code;    // every answer or event made of a RefusalAnswer
   Count requests_in_progress;                      // gauge: head complete, last byte not yet sent
   Count caller_connections, upstream_connections;  // gauges
   Count connections_refused, connections_refused_by_address, accept_pauses;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "gateway/json_text.hpp"
 
@@ -19,8 +20,8 @@ constexpr std::array<RefusalRow, refusals> table{{
     {R::invalid_api_key, 401, invalid, "invalid_api_key", S::no, true, E::rejected,
      "No valid API key: send Authorization: Bearer KEY, or x-api-key"},
     {R::model_not_allowed, 403, invalid, "model_not_allowed", S::no, true, E::rejected,
-     "This key may not use the model \"%d\""},
-    {R::model_not_found, 404, invalid, "model_not_found", S::no, true, E::rejected, "There is no model \"%d\""},
+     "This key may not use the model \\\"%d\\\""},
+    {R::model_not_found, 404, invalid, "model_not_found", S::no, true, E::rejected, "There is no model \\\"%d\\\""},
     {R::invalid_body, 400, invalid, "invalid_body", S::no, true, E::rejected, "The request body is invalid: %d"},
     {R::invalid_header, 400, invalid, "invalid_header", S::no, true, E::rejected, "A header is invalid: %d"},
     {R::context_length_exceeded, 400, invalid, "context_length_exceeded", S::no, true, E::rejected,
@@ -33,7 +34,7 @@ constexpr std::array<RefusalRow, refusals> table{{
      "The request head is at least %v bytes, over the limit of %l"},
     {R::method_not_allowed, 405, invalid, "method_not_allowed", S::no, true, E::rejected,
      "The method %d is not allowed here"},
-    {R::not_found, 404, invalid, "not_found", S::no, true, E::rejected, "There is nothing at \"%d\""},
+    {R::not_found, 404, invalid, "not_found", S::no, true, E::rejected, "There is nothing at \\\"%d\\\""},
     {R::memory, 503, overloaded, "memory", S::first_time, true, E::refused,
      "The request body of %v bytes is over the %l bytes of body memory that are free"},
     {R::bodies_per_key, 429, "rate_limit_error", "bodies_per_key", S::first_time, true, E::refused,
@@ -82,44 +83,43 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "a row of the table is looked up by its place");
 
-constexpr std::size_t usual_body_bytes = 240;
 constexpr std::int64_t advice_longest_s = 60;  // the SDKs ignore longer ones and retry at once
 
 std::int64_t round_up(Nanos time, Nanos unit) { return (time.count() + unit.count() - 1) / unit.count(); }
 
 // Of what a caller sent as much as helps him to find it: whole characters.
-void append_shown(std::string& message, std::string_view text) {
+void append_shown(std::string& out, std::string_view text) {
   constexpr std::size_t shown_max = 200, tails_max = 3;
   std::size_t cut = std::min(text.size(), shown_max);
   if (cut == text.size()) {
-    message += text;
+    append_escaped(out, text);
     return;
   }
   while (cut > shown_max - tails_max && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;
-  message.append(text.substr(0, cut)).append("...");
+  append_escaped(out, text.substr(0, cut));
+  out += "...";
 }
 
+// The rows' messages are written as JSON text: only what a request brought with it is escaped.
 void append_message(std::string& out, const RefusalRow& row, const RefusalAnswer& answer) {
-  std::string message;
-  message.reserve(usual_body_bytes);
-  for (std::size_t i = 0; i < row.message.size(); ++i) {
-    if (row.message[i] != '%') {
-      message += row.message[i];
-      continue;
-    }
-    switch (row.message[++i]) {
+  out += '"';
+  std::string_view rest = row.message;
+  for (std::size_t mark = rest.find('%'); mark != rest.npos; mark = rest.find('%')) {
+    out.append(rest.substr(0, mark));
+    switch (rest[mark + 1]) {
       case 'd':
-        append_shown(message, answer.detail);
+        append_shown(out, answer.detail);
         break;
       case 'v':
-        append_number(message, answer.value);
+        append_number(out, answer.value);
         break;
       default:
-        append_number(message, answer.limit);
+        append_number(out, answer.limit);
         break;
     }
+    rest.remove_prefix(mark + 2);
   }
-  append_quoted(out, message);
+  out.append(rest).append("\"");
 }
 
 void append_line(std::string& out, std::string_view name, std::string_view value) {
@@ -200,17 +200,13 @@ void append_error_body(std::string& out, const RefusalAnswer& answer) {
   const RefusalRow& row = row_of(answer.refusal);
   out += "{\"error\":{\"message\":";
   append_message(out, row, answer);
-  out += ",\"type\":";
-  append_quoted(out, row.type);
-  out += ",\"param\":";
+  out.append(",\"type\":\"").append(row.type).append("\",\"param\":");
   if (answer.param.empty()) {
     out += "null";
   } else {
     append_quoted(out, answer.param);
   }
-  out += ",\"code\":";
-  append_quoted(out, row.code);
-  out += "}}";
+  out.append(",\"code\":\"").append(row.code).append("\"}}");
 }
 
 void append_error_event(std::string& out, const RefusalAnswer& answer) {
@@ -219,27 +215,29 @@ void append_error_event(std::string& out, const RefusalAnswer& answer) {
   out += "\n\n";
 }
 
-void append_refusal(std::string& out, const RefusalAnswer& answer) {
+void append_refusal_head(std::string& out, const RefusalAnswer& answer) {
   const RefusalRow& row = row_of(answer.refusal);
   const std::uint16_t status = answer.status != 0 ? answer.status : row.status;
-  std::string body;
-  body.reserve(usual_body_bytes);
-  append_error_body(body, answer);
   out += "HTTP/1.1 ";
   append_number(out, status);
-  out += ' ';
-  out += reason_phrase(status);
-  out += "\r\nContent-Type: application/json\r\nContent-Length: ";
-  append_number(out, body.size());
-  out += "\r\n";
+  out.append(" ").append(reason_phrase(status)).append("\r\nContent-Type: application/json\r\n");
   if (!answer.request_id.empty()) append_line(out, "x-request-id", answer.request_id);
   if (row.refuses) append_line(out, "x-headgate-refusal", row.code);
   append_advice(out, row, answer);
   if (!answer.allow.empty()) append_line(out, "Allow", answer.allow);
   out += answer.more_head;
-  if (answer.close) append_line(out, "Connection", "close");
-  out += "\r\n";
-  if (!answer.without_body) out += body;
+}
+
+void append_refusal_body(std::string& out, const RefusalAnswer& answer) {
+  out += "Content-Length: ";
+  const std::size_t length_at = out.size();
+  out += "\r\n\r\n";
+  const std::size_t body_at = out.size();
+  append_error_body(out, answer);
+  char digits[24];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, out.size() - body_at).ptr;
+  if (answer.without_body) out.resize(body_at);
+  out.insert(length_at, digits, static_cast<std::size_t>(end - digits));
 }
 
 std::string_view reason_phrase(std::uint16_t status) {

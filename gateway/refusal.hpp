@@ -2,7 +2,8 @@
 //
 //   RefusalAnswer no = refusal_for(answer, last_outcome);   // or {.refusal = Refusal::body_too_large, .value = .., ..}
 //   no.request_id = id;
-//   append_refusal(out, no);                                // a complete HTTP/1.1 answer
+//   append_refusal_head(out, no);                           // then lines of one's own
+//   append_refusal_body(out, no);                           // and the HTTP/1.1 answer is complete
 //
 // Retry-After is whole seconds, rounded up, at least 1; retry-after-ms is beside it. Over 60 s both say the true value
 // and x-should-retry is false. Jitter is the business of whoever made the advice.
@@ -67,7 +68,7 @@ struct RefusalRow {
   ShouldRetry should_retry = ShouldRetry::no;
   bool refuses = true;  // decided before any backend worked: x-headgate-refusal says so
   Ending ending = Ending::rejected;
-  std::string_view message;  // %d, %v and %l stand for detail, value and limit
+  std::string_view message;  // as JSON text; %d, %v and %l stand for detail, value and limit
 };
 const RefusalRow& row_of(Refusal refusal);
 
@@ -82,7 +83,6 @@ struct RefusalAnswer {
   std::string_view request_id{};  // empty: no x-request-id
   std::string_view allow{};       // of method_not_allowed: "GET, HEAD"
   std::uint16_t status = 0;       // 0: the table's
-  bool close = false;             // Connection: close
   bool without_body = false;      // answer to HEAD: Content-Length stays
   std::string_view more_head{};   // whole lines with CR LF, appended as they are
 };
@@ -90,9 +90,10 @@ struct RefusalAnswer {
 // Not for Code::as_received and Code::stream_cut of a stream whose head is out (use append_error_event).
 RefusalAnswer refusal_for(const policies::Answer& answer, const policies::Outcome& last = {});
 
-void append_refusal(std::string& out, const RefusalAnswer& answer);
-void append_error_body(std::string& out, const RefusalAnswer& answer);   // {"error":{...}}
-void append_error_event(std::string& out, const RefusalAnswer& answer);  // data: {"error":{...}} and an empty line
+void append_refusal_head(std::string& out, const RefusalAnswer& answer);
+void append_refusal_body(std::string& out, const RefusalAnswer& answer);  // Content-Length, empty line, error body
+void append_error_body(std::string& out, const RefusalAnswer& answer);    // {"error":{...}}
+void append_error_event(std::string& out, const RefusalAnswer& answer);   // data: {"error":{...}} and an empty line
 
 std::string_view reason_phrase(std::uint16_t status);  // "" for one that nobody uses
 

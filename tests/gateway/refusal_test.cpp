@@ -14,9 +14,15 @@ namespace {
 using namespace std::chrono_literals;
 using policies::Code;
 
-support::Reply read(const RefusalAnswer& answer) {
+std::string whole(const RefusalAnswer& answer) {
   std::string text;
-  append_refusal(text, answer);
+  append_refusal_head(text, answer);
+  append_refusal_body(text, answer);
+  return text;
+}
+
+support::Reply read(const RefusalAnswer& answer) {
+  const std::string text = whole(answer);
   support::ReplyReader reader;
   EXPECT_EQ(reader.take(text, {}), text.size());
   EXPECT_TRUE(reader.reply().complete);
@@ -106,20 +112,16 @@ TEST(Refusal, IsWrittenAsACompleteAnswer) {
   answer.repeat_ok = true;
   answer.request_id = "r1";
   answer.more_head = "x-extra: 1\r\n";
-  answer.close = true;
-  std::string text;
-  append_refusal(text, answer);
-  EXPECT_EQ(text,
+  EXPECT_EQ(whole(answer),
             "HTTP/1.1 503 Service Unavailable\r\n"
             "Content-Type: application/json\r\n"
-            "Content-Length: 140\r\n"
             "x-request-id: r1\r\n"
             "x-headgate-refusal: queue_full\r\n"
             "Retry-After: 3\r\n"
             "retry-after-ms: 2500\r\n"
             "x-should-retry: true\r\n"
             "x-extra: 1\r\n"
-            "Connection: close\r\n"
+            "Content-Length: 140\r\n"
             "\r\n"
             "{\"error\":{\"message\":\"The queue of this model is full: 1000 waiting, limit 1000\","
             "\"type\":\"overloaded_error\",\"param\":null,\"code\":\"queue_full\"}}");
@@ -203,10 +205,9 @@ TEST(Refusal, ListsTheMethodsAllowed) {
 TEST(Refusal, LeavesTheBodyOutForHeadAndKeepsItsLength) {
   RefusalAnswer answer;
   answer.refusal = Refusal::not_found;
-  std::string with, without;
-  append_refusal(with, answer);
+  const std::string with = whole(answer);
   answer.without_body = true;
-  append_refusal(without, answer);
+  const std::string without = whole(answer);
   EXPECT_TRUE(with.starts_with(without));
   EXPECT_TRUE(without.ends_with("\r\n\r\n"));
 }
