@@ -15,12 +15,9 @@ constexpr std::size_t kept_answer_max = 64 << 10;
 constexpr int interim_max = 16;
 }  // namespace
 
-Attempt::Attempt(Exchange& exchange, const policies::Start& order, std::shared_ptr<const config::Target> backend)
-    : x(exchange),
-      start(order),
-      target(std::move(backend)),
-      started_at_(exchange.shard.now()),
-      kept_(exchange.shard.buffers) {
+Attempt::Attempt(Exchange& exchange, const policies::Start& order, std::shared_ptr<const config::Target> backend,
+                 Time now)
+    : x(exchange), start(order), target(std::move(backend)), started_at_(now), kept_(exchange.shard.buffers) {
   x.request.target = target;
   ++x.request.attempts;
 }
@@ -37,12 +34,6 @@ std::optional<End> Attempt::interrupted(Time now) const {
   if (x.abandoned()) return End::cancelled;
   if (now >= start.end_by) return End::out_of_time;
   return std::nullopt;
-}
-
-backends::Task<> Attempt::more(Time until) {
-  link->arm();
-  co_await x.pause(until);
-  body.pull(link->in());
 }
 
 bool Attempt::room_for(std::size_t bytes_max) {
@@ -261,14 +252,15 @@ backends::Task<End> Attempt::read_head() {
   const Time until = std::min({start.first_byte_by, start.end_by, stream ? start.first_token_by : never});
   for (;;) {
     const wire::Read read = parse_head();
+    const Time now = x.shard.now();
     if (read == wire::Read::bad) co_return End::malformed;
     if (read == wire::Read::complete) {
-      head_at = x.shard.now();
+      head_at = now;
       co_return End::ok;
     }
-    if (auto why = interrupted()) co_return *why;
+    if (auto why = interrupted(now)) co_return *why;
     if (link->ended()) co_return link->in().empty() ? End::sent_no_answer : End::malformed;
-    if (x.shard.now() >= until) {
+    if (now >= until) {
       co_return stream&& start.first_token_by <= start.first_byte_by ? End::first_token_late : End::first_byte_late;
     }
     if (!room_for(head_max())) co_return End::malformed;

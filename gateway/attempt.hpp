@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "gateway/exchange.hpp"
 #include "policies/outcome.hpp"
@@ -11,7 +12,7 @@ namespace headgate::gateway {
 
 class Attempt {
  public:
-  Attempt(Exchange& exchange, const policies::Start& order, std::shared_ptr<const config::Target> backend);
+  Attempt(Exchange& exchange, const policies::Start& order, std::shared_ptr<const config::Target> backend, Time now);
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
   ~Attempt();
@@ -35,7 +36,17 @@ class Attempt {
   std::optional<policies::End> interrupted(Time now) const;
   std::optional<policies::End> interrupted() const { return interrupted(x.shard.now()); }
   // Waits for bytes, the end or `until`; then takes framing off what came.
-  backends::Task<> more(Time until);
+  auto more(Time until) {
+    struct More {
+      decltype(std::declval<Exchange&>().pause(never)) event;
+      Attempt& attempt;
+      bool await_ready() const { return event.await_ready(); }
+      void await_suspend(std::coroutine_handle<> waiting) const { event.await_suspend(waiting); }
+      void await_resume() const { attempt.body.pull(attempt.link->in()); }
+    };
+    link->arm();
+    return More{x.pause(until), *this};
+  }
   // A body's bytes have all come, or it ended at the connection's end as it may.
   bool body_done() const { return body.done() || (body.ends_at_eof() && link->ended() && link->clean_end()); }
   bool body_broken() const { return body.bad() || (!body_done() && link->ended()); }

@@ -39,7 +39,7 @@ backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
   x.close_after = true;
   if (!r.event_stream) {  // an answer that is no stream can only be broken off
     x.caller->reset();
-    co_return;
+    return backends::Task<>::over();
   }
   std::string event;
   if (!r.error_event_sent) {  // else the backend's own went through
@@ -56,9 +56,8 @@ backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
   } else {
     x.out.append(event);
   }
-  r.error_event_sent = r.finished = true;
-  std::array<backends::Piece, 1> pieces{boost::asio::buffer(x.out)};
-  co_await x.send(pieces);
+  r.error_event_sent = true;
+  return flush_answer(x);
 }
 
 // What the Dispatcher says, with what it doesn't know.
@@ -93,7 +92,13 @@ backends::Task<> relay_last(Exchange& x) {
   x.out.append("content-length: ");
   append_number(x.out, last.body.size());
   x.out.append("\r\n\r\n").append(last.body);
-  co_await flush_answer(x);
+  return flush_answer(x);
+}
+
+backends::Task<> flush_rest(Exchange& x, backends::Piece rest) {
+  std::array<backends::Piece, 1> pieces{rest};
+  const bool sent = co_await x.send(pieces);
+  if (!sent) x.close_after = true;
 }
 
 }  // namespace
@@ -117,8 +122,9 @@ void append_backend_lines(std::string& out, const Exchange& x) {
 backends::Task<> flush_answer(Exchange& x) {
   x.request.finished = true;
   std::array<backends::Piece, 1> pieces{boost::asio::buffer(x.out)};
-  const bool sent = co_await x.send(pieces);
-  if (!sent) x.close_after = true;
+  std::span<backends::Piece> rest = pieces;
+  if (x.send_now(rest)) return backends::Task<>::over();
+  return flush_rest(x, rest.empty() ? backends::Piece() : rest.front());
 }
 
 void write_json_answer(Exchange& x, std::uint16_t status, std::string_view body) {
@@ -136,10 +142,7 @@ backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   RequestState& r = x.request;
   x.shard.counters.refused(no.refusal);
   no.request_id = x.request_id;
-  if (r.head_sent) {
-    co_await end_stream_with(x, no);
-    co_return;
-  }
+  if (r.head_sent) return end_stream_with(x, no);
   const RefusalRow& row = row_of(no.refusal);
   r.ending = row.ending;
   r.cause = row.code;
@@ -156,7 +159,7 @@ backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   append_cors_lines(x.out, x);
   append_connection_line(x.out, x);
   append_refusal_body(x.out, no);
-  co_await flush_answer(x);
+  return flush_answer(x);
 }
 
 void note_cancelled(Exchange& x) {
@@ -178,20 +181,14 @@ backends::Task<> conclude(Exchange& x, const policies::Answer& answer) {
       cut = refusal_of(x, answer);
     }
     x.shard.counters.streams_cut.add();
-    co_await answer_ourselves(x, cut);
-    co_return;
+    return answer_ourselves(x, cut);
   }
   if (answer.code == policies::Code::as_received) {
-    if (r.last.presentable) {
-      co_await relay_last(x);
-      co_return;
-    }
-    RefusalAnswer fixed{.refusal = Refusal::upstream_status, .status = r.last.status, .more_head = r.last.advice};
-    co_await answer_ourselves(x, fixed);
-    co_return;
+    if (r.last.presentable) return relay_last(x);
+    return answer_ourselves(x,
+                            {.refusal = Refusal::upstream_status, .status = r.last.status, .more_head = r.last.advice});
   }
-  const RefusalAnswer no = refusal_of(x, answer);
-  co_await answer_ourselves(x, no);
+  return answer_ourselves(x, refusal_of(x, answer));
 }
 
 }  // namespace headgate::gateway

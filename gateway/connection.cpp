@@ -31,6 +31,7 @@ backends::Task<> serve_connection(Shard& shard, backends::LinkPtr link, Peer pee
   if (x.caller->connecting()) {
     const bool greeted = co_await shake_hands(x);
     if (!greeted) co_return;
+    x.idle_since = shard.now();
   }
   for (;;) {
     const bool arrived = co_await read_head(x);

@@ -40,10 +40,10 @@ void DispatchHost::locked(const policies::Owner* caller, Inbox* own, Call&& call
   if (wake != never) wake_at_(wake);
 }
 
-policies::RequestId DispatchHost::arrive(const policies::Arrival& arrival, Inbox& own) {
-  policies::RequestId id{};
-  locked(&arrival.owner, &own, [&](Time now) { id = dispatcher_.arrive(now, arrival, orders_); });
-  return id;
+DispatchHost::Arrived DispatchHost::arrive(const policies::Arrival& arrival, Inbox& own) {
+  Arrived arrived{};
+  locked(&arrival.owner, &own, [&](Time now) { arrived = {dispatcher_.arrive(now, arrival, orders_), now}; });
+  return arrived;
 }
 
 void DispatchHost::first_token(policies::AttemptId attempt) {

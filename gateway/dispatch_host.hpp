@@ -42,7 +42,11 @@ class DispatchHost {
   // Before any call: the shards by number, and how to be called back at tick() when a time comes sooner than known.
   void connect(std::vector<OrderPort*> shards, std::function<void(Time)> wake_at);
 
-  policies::RequestId arrive(const policies::Arrival& arrival, Inbox& own);
+  struct Arrived {
+    policies::RequestId id;
+    Time at;
+  };
+  Arrived arrive(const policies::Arrival& arrival, Inbox& own);
   void first_token(policies::AttemptId attempt);
   void ended(policies::AttemptId attempt, const policies::Outcome& outcome, policies::Owner owner, Inbox& own);
   void abandon(policies::AttemptId attempt);  // ended(cancelled) for a Start that nobody will begin

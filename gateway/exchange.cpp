@@ -13,15 +13,22 @@ std::span<backends::Piece> without_front(std::span<backends::Piece> pieces, std:
   return pieces;
 }
 
+bool Exchange::send_now(std::span<backends::Piece>& pieces) {
+  const std::size_t n = caller->write_some(pieces);
+  request.bytes_out += n;
+  pieces = without_front(pieces, n);
+  return pieces.empty() && !caller->unsent() && !caller->write_failed();
+}
+
 backends::Task<bool> Exchange::send(std::span<backends::Piece> pieces, Time until) {
+  if (send_now(pieces)) return backends::Task<bool>::over(true);
+  return send_waiting(pieces, until);
+}
+
+backends::Task<bool> Exchange::send_waiting(std::span<backends::Piece> pieces, Time until) {
   const Nanos stall = shard.catalog()->options.limits.write_stall;
   for (;;) {
-    const std::size_t n = caller->write_some(pieces);
-    request.bytes_out += n;
-    if (caller->write_failed()) co_return false;
-    pieces = without_front(pieces, n);
-    if (pieces.empty() && !caller->unsent()) co_return true;
-    if (abandoned()) co_return false;
+    if (caller->write_failed() || abandoned()) co_return false;
     const Time give_up = std::min(after(shard.now(), stall), until);
     caller->await_writable();
     while (caller->awaiting_writable()) {
@@ -32,6 +39,7 @@ backends::Task<bool> Exchange::send(std::span<backends::Piece> pieces, Time unti
       }
       co_await pause(give_up);
     }
+    if (send_now(pieces)) co_return true;
   }
 }
 

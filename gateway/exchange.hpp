@@ -113,6 +113,7 @@ struct Exchange {
   bool stopping = false;     // cut_all(): end what runs
   bool close_after = false;  // after this answer
   bool idle = true;          // between requests
+  Time idle_since = shard.now();
 
   const Peer peer;
   wire::HeadReader reader;
@@ -149,6 +150,11 @@ struct Exchange {
   // Writes pieces to the caller. False: it left, took nothing for limits.write_stall or not all by `until`, or the host
   // stops.
   backends::Task<bool> send(std::span<backends::Piece> pieces, Time until = never);
+  // As much of it as goes at once, and leaves the rest in `pieces`. True: all went.
+  bool send_now(std::span<backends::Piece>& pieces);
+
+ private:
+  backends::Task<bool> send_waiting(std::span<backends::Piece> pieces, Time until);
 };
 
 }  // namespace headgate::gateway

@@ -72,6 +72,89 @@ void make_room(Exchange& x, std::size_t wanted) {
   if (in.data() != before) reread_head(x);
 }
 
+// For what has come of the body.
+std::optional<RefusalAnswer> refuse_body(Exchange& x) {
+  if (x.body.bad()) {
+    x.close_after = true;
+    return RefusalAnswer{.refusal = Refusal::bad_request, .detail = "broken chunk in the body"};
+  }
+  const std::uint64_t body_max = limits(x).body.count;
+  if (x.body.size() <= body_max) return std::nullopt;
+  return RefusalAnswer{.refusal = Refusal::body_too_large,
+                       .value = static_cast<std::int64_t>(x.body.size()),
+                       .limit = static_cast<std::int64_t>(body_max)};
+}
+
+BodyRead await_body(Exchange& x) {
+  backends::Buffer& in = x.caller->in();
+  const config::LimitOptions& limit = limits(x);
+  const Time began = x.shard.now();
+  if (x.head.framing == wire::Framing::length)
+    make_room(x, x.head.bytes + static_cast<std::size_t>(x.head.content_length));
+  if (x.head.expect_continue && x.body.size() == 0) {
+    static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    std::array<backends::Piece, 1> pieces{boost::asio::buffer(go_on)};
+    co_await x.send(pieces);
+  }
+  Time last_byte = began;
+  std::uint64_t seen = x.caller->bytes_read();
+  for (;;) {
+    if (x.abandoned()) {
+      if (!x.stopping) note_cancelled(x);
+      co_return RefusalAnswer{.refusal = Refusal::shutting_down, .repeat_ok = !x.request.budgets.repeat};
+    }
+    const Time now = x.shard.now();
+    if (x.caller->bytes_read() != seen) last_byte = now;
+    seen = x.caller->bytes_read();
+    const auto slowest =
+        static_cast<std::int64_t>(x.body.total() / std::max<std::uint64_t>(limit.body_rate_min.count, 1));
+    const Nanos total_max = rate_grace + std::chrono::seconds(slowest);
+    const Time until = std::min(after(last_byte, limit.body_idle), after(began, total_max));
+    if (now >= until) {
+      x.close_after = true;
+      const bool silent = now >= after(last_byte, limit.body_idle);
+      co_return silent ? too_slow(Refusal::body_timeout, "silent", now - last_byte, limit.body_idle)
+                       : too_slow(Refusal::body_timeout, "under way", now - began, total_max);
+    }
+    if (x.head.framing == wire::Framing::chunked && in.room() < watch_room) {
+      if (auto no = hold(x, x.body.size() + body_step)) co_return no;
+      make_room(x, in.size() + std::max(body_step, x.body.size()));
+    }
+    co_await x.pause(until);
+    x.body.pull(in);
+    if (auto no = refuse_body(x)) co_return no;
+    if (x.body.done()) co_return std::nullopt;
+  }
+}
+
+backends::Task<> take_rest_in(Exchange& x) {
+  backends::Buffer& in = x.caller->in();
+  const bool keep =
+      x.head.framing == wire::Framing::length && x.head.content_length <= unread_kept_max && !x.close_after;
+  if (!keep) {
+    x.close_after = true;
+    x.caller->shut_down();
+  }
+  const Time until = after(x.shard.now(), keep ? std::min(linger, limits(x).body_idle) : linger);
+  const std::uint64_t first = x.caller->bytes_read();
+  // The head is not needed any more: what comes is dropped as it comes.
+  while (!x.body.done() && !x.body.bad() && !x.abandoned() && x.shard.now() < until &&
+         x.caller->bytes_read() - first < unread_taken_max) {
+    x.body.pull(in);
+    if (x.body.done()) break;
+    if (keep && in.room() == 0) in.reserve(in.size());
+    if (!keep) {
+      in.consume(in.size());
+      x.body.start(wire::Framing::until_close, 0, 0);
+    }
+    co_await x.pause(until);
+  }
+  x.idle_since = x.shard.now();
+  if (x.body.done()) co_return;
+  x.close_after = true;
+  if (!x.abandoned()) x.shard.counters.closed(ClosedByUs::unread_body);
+}
+
 }  // namespace
 
 backends::Task<> reject(Exchange& x, RefusalAnswer no) {
@@ -93,7 +176,7 @@ backends::Task<> reject(Exchange& x, RefusalAnswer no) {
 
 backends::Task<bool> read_head(Exchange& x) {
   backends::Buffer& in = x.caller->in();
-  Time now = x.shard.now();
+  Time now = x.idle_since;
   const Time idle_until = after(now, limits(x).keep_alive);
   x.request = RequestState();
   for (;; now = x.shard.now()) {
@@ -153,89 +236,19 @@ std::optional<RefusalAnswer> check_head(Exchange& x) {
   return std::nullopt;
 }
 
-backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x) {
-  backends::Buffer& in = x.caller->in();
-  const config::LimitOptions& limit = limits(x);
-  const Time began = x.body.done() ? Time() : x.shard.now();  // most have come with their head
+BodyRead read_body(Exchange& x) {
   BodyBytes* const of_key = x.request.caller.identity.body_bytes();
   x.body_hold.belongs_to(of_key != nullptr ? *of_key : x.shard.shared.bodies.anonymous,
                          x.request.catalog->options.limits.bodies_per_key->count);
   if (x.head.framing == wire::Framing::length) {
-    const std::uint64_t wanted = x.head.content_length;
-    if (auto no = hold(x, wanted)) co_return no;
-    if (!x.body.done()) make_room(x, x.head.bytes + static_cast<std::size_t>(wanted));
+    if (auto no = hold(x, x.head.content_length)) return BodyRead::over(no);
   }
-  if (!x.body.done() && x.head.expect_continue && x.body.size() == 0) {
-    static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-    std::array<backends::Piece, 1> pieces{boost::asio::buffer(go_on)};
-    co_await x.send(pieces);
-  }
-  Time last_byte = began;
-  std::uint64_t seen = x.caller->bytes_read();
-  for (;;) {
-    if (x.body.bad()) {
-      x.close_after = true;
-      co_return RefusalAnswer{.refusal = Refusal::bad_request, .detail = "broken chunk in the body"};
-    }
-    if (x.body.size() > limit.body.count) {
-      co_return RefusalAnswer{.refusal = Refusal::body_too_large,
-                              .value = static_cast<std::int64_t>(x.body.size()),
-                              .limit = static_cast<std::int64_t>(limit.body.count)};
-    }
-    if (x.body.done()) co_return std::nullopt;
-    if (x.abandoned()) {
-      if (!x.stopping) note_cancelled(x);
-      co_return RefusalAnswer{.refusal = Refusal::shutting_down, .repeat_ok = !x.request.budgets.repeat};
-    }
-    const Time now = x.shard.now();
-    if (x.caller->bytes_read() != seen) last_byte = now;
-    seen = x.caller->bytes_read();
-    const auto slowest =
-        static_cast<std::int64_t>(x.body.total() / std::max<std::uint64_t>(limit.body_rate_min.count, 1));
-    const Nanos total_max = rate_grace + std::chrono::seconds(slowest);
-    const Time until = std::min(after(last_byte, limit.body_idle), after(began, total_max));
-    if (now >= until) {
-      x.close_after = true;
-      const bool silent = now >= after(last_byte, limit.body_idle);
-      co_return silent ? too_slow(Refusal::body_timeout, "silent", now - last_byte, limit.body_idle)
-                       : too_slow(Refusal::body_timeout, "under way", now - began, total_max);
-    }
-    if (x.head.framing == wire::Framing::chunked && in.room() < watch_room) {
-      if (auto no = hold(x, x.body.size() + body_step)) co_return no;
-      make_room(x, in.size() + std::max(body_step, x.body.size()));
-    }
-    co_await x.pause(until);
-    x.body.pull(in);
-  }
+  if (auto no = refuse_body(x)) return BodyRead::over(no);
+  if (x.body.done()) return BodyRead::over();  // most have come with their head
+  return await_body(x);
 }
 
-backends::Task<> leave_body(Exchange& x) {
-  if (x.body.done()) co_return;
-  backends::Buffer& in = x.caller->in();
-  const bool keep =
-      x.head.framing == wire::Framing::length && x.head.content_length <= unread_kept_max && !x.close_after;
-  if (!keep) {
-    x.close_after = true;
-    x.caller->shut_down();
-  }
-  const Time until = after(x.shard.now(), keep ? std::min(linger, limits(x).body_idle) : linger);
-  const std::uint64_t first = x.caller->bytes_read();
-  // The head is not needed any more: what comes is dropped as it comes.
-  while (!x.body.done() && !x.body.bad() && !x.abandoned() && x.shard.now() < until &&
-         x.caller->bytes_read() - first < unread_taken_max) {
-    x.body.pull(in);
-    if (x.body.done()) break;
-    if (keep && in.room() == 0) in.reserve(in.size());
-    if (!keep) {
-      in.consume(in.size());
-      x.body.start(wire::Framing::until_close, 0, 0);
-    }
-    co_await x.pause(until);
-  }
-  if (x.body.done()) co_return;
-  x.close_after = true;
-  if (!x.abandoned()) x.shard.counters.closed(ClosedByUs::unread_body);
-}
+backends::Task<> leave_body(Exchange& x) { return x.body.done() ? backends::Task<>::over() : take_rest_in(x); }
 
 std::optional<RefusalAnswer> check_body(Exchange& x, policies::Arrival& arrival) {
   RequestState& r = x.request;

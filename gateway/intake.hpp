@@ -19,7 +19,8 @@ backends::Task<> reject(Exchange& x, RefusalAnswer no);
 std::optional<RefusalAnswer> check_head(Exchange& x);
 
 // The whole body into the caller's buffer, behind the head, within limits.
-backends::Task<std::optional<RefusalAnswer>> read_body(Exchange& x);
+using BodyRead = backends::Task<std::optional<RefusalAnswer>>;
+BodyRead read_body(Exchange& x);
 
 // Validates the body, finds the route, fills the Arrival.
 std::optional<RefusalAnswer> check_body(Exchange& x, policies::Arrival& arrival);

@@ -35,10 +35,11 @@ backends::Task<> withdraw_and_say_so(Exchange& x) {
 // From arrival at the Dispatcher to the end: waits, tries, answers.
 backends::Task<> dispatch(Exchange& x, policies::Arrival arrival) {
   RequestState& r = x.request;
-  r.arrived = x.shard.now();
-  r.id = x.shard.shared.host.arrive(arrival, x.inbox);
-  for (;;) {
-    while (!x.inbox && !x.abandoned()) co_await x.pause(never);
+  const DispatchHost::Arrived arrived = x.shard.shared.host.arrive(arrival, x.inbox);
+  r.id = arrived.id;
+  r.arrived = arrived.at;
+  for (bool at_once = true;; at_once = false) {
+    for (; !x.inbox && !x.abandoned(); at_once = false) co_await x.pause(never);
     if (x.abandoned()) {
       co_await withdraw_and_say_so(x);
       co_return;
@@ -48,8 +49,9 @@ backends::Task<> dispatch(Exchange& x, policies::Arrival arrival) {
       co_await conclude(x, *answer);
       co_return;
     }
-    if (r.dispatched == Time()) r.dispatched = x.shard.now();
-    Attempt attempt(x, std::get<policies::Start>(delivery.order.what), delivery.target);
+    const Time now = at_once ? arrived.at : x.shard.now();
+    if (r.dispatched == Time()) r.dispatched = now;
+    Attempt attempt(x, std::get<policies::Start>(delivery.order.what), delivery.target, now);
     const bool answered = co_await attempt.run();
     if (answered) co_return;
     // A caller that takes nothing is treated as one that left.
@@ -118,7 +120,8 @@ backends::Task<> serve_request(Exchange& x) {
   } else if (!x.request.finished) {
     co_await flush_answer(x);
   }
-  record_request(x);
+  x.idle_since = x.shard.now();
+  record_request(x, x.idle_since);
   x.request.id = policies::RequestId::none;
   x.body_hold.release();
   x.shard.counters.requests_in_progress.sub();

@@ -135,7 +135,7 @@ backends::Task<bool> pass_through(Attempt& a) {
 }  // namespace
 
 backends::Task<bool> relay_unary(Attempt& a) {
-  Time idle_until = after(a.x.shard.now(), a.start.idle);
+  Time idle_until = after(a.head_at, a.start.idle);
   if (a.head.framing == wire::Framing::length && a.head.content_length <= commit_at && !a.body.done()) {
     a.link->in().reserve(static_cast<std::size_t>(a.head.content_length) - a.body.size());
   }

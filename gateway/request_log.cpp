@@ -6,27 +6,26 @@ namespace {
 bool lists_models(Operation operation) { return operation == Operation::models || operation == Operation::model; }
 }  // namespace
 
-void record_request(Exchange& x) {
+void record_request(Exchange& x, Time ended) {
   RequestState& r = x.request;
   if (r.operation == Operation::healthz || r.operation == Operation::readyz) return;
-  const Time now = x.shard.now();
   ShardCounters& counters = x.shard.counters;
   RouteCounters& route = r.route != nullptr ? counters.route(r.route->id) : counters.without_route();
   route.requests[static_cast<std::size_t>(r.ending)].add();
   route.input_tokens.add(r.input_tokens);
   route.cached_tokens.add(r.cached_tokens);
   route.output_tokens.add(r.output_tokens);
-  const Nanos queued = r.arrived == Time() ? Nanos(0) : (r.dispatched == Time() ? now : r.dispatched) - r.arrived;
+  const Nanos queued = r.arrived == Time() ? Nanos(0) : (r.dispatched == Time() ? ended : r.dispatched) - r.arrived;
   if (r.arrived != Time()) {
     route.queue_wait.observe(queued);
-    route.total.observe(now - r.received);
+    route.total.observe(ended - r.received);
   }
   if (r.content_at != Time()) route.ttft.observe(r.content_at - r.received);
   const bool counted = r.input_tokens + r.output_tokens > 0;
   if (counted && !r.usage_reported) counters.usage_estimated.add();
   if (x.shard.shared.access_log.off() || (lists_models(r.operation) && r.ending == Ending::ok)) return;
   AccessEntry entry;
-  entry.at = std::chrono::system_clock::now();
+  entry.at = x.shard.wall_clock(ended);
   entry.request_id = x.request_id;
   entry.client = r.client;
   entry.key_name = r.caller.identity.name();
@@ -42,7 +41,7 @@ void record_request(Exchange& x) {
   entry.estimated = counted && !r.usage_reported;
   entry.queued = queued;
   if (r.content_at != Time()) entry.ttft = r.content_at - r.received;
-  entry.total = now - r.received;
+  entry.total = ended - r.received;
   entry.backend = r.target ? std::string_view(r.target->name) : std::string_view();
   entry.attempts = r.attempts;
   entry.outcome = r.ending;

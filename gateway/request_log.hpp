@@ -5,6 +5,6 @@
 
 namespace headgate::gateway {
 
-void record_request(Exchange& x);
+void record_request(Exchange& x, Time ended);
 
 }  // namespace headgate::gateway

@@ -38,7 +38,8 @@ void Shard::listen(int fd) {
 }
 
 void Shard::run() {
-  flusher_.set(now() + flush_every);
+  look_at_clocks();
+  flusher_.set(looked_at_ + flush_every);
   loop.run();
   lines.flush();
 }
@@ -190,7 +191,13 @@ void Shard::cut_all() {
 
 void Shard::flush_lines() {
   lines.flush();
-  flusher_.set(now() + flush_every);
+  look_at_clocks();
+  flusher_.set(looked_at_ + flush_every);
+}
+
+void Shard::look_at_clocks() {
+  looked_at_ = now();
+  wall_looked_at_ = std::chrono::system_clock::now();
 }
 
 void Shard::close_if_empty() {

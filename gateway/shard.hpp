@@ -56,6 +56,8 @@ class Shard final : public OrderPort, public backends::ShareTaker {
 
   // The shard's own thread.
   Time now() const { return std::chrono::steady_clock::now(); }
+  // For log lines: looked at with each flush, so that a line costs no look of its own.
+  std::chrono::system_clock::time_point wall_clock(Time at) const { return wall_looked_at_ + (at - looked_at_); }
   std::uint32_t enroll(Exchange& exchange);
   void leave(std::uint32_t slot);
   const std::shared_ptr<const config::Catalog>& catalog() const { return catalog_; }
@@ -89,6 +91,7 @@ class Shard final : public OrderPort, public backends::ShareTaker {
   void deliver(Delivery delivery);
   void move_here(std::uint32_t slot, std::uint64_t ticket, std::shared_ptr<backends::Link::Moving> moving);
   void flush_lines();
+  void look_at_clocks();
   void close_if_empty();
 
   std::shared_ptr<const config::Catalog> catalog_;
@@ -98,6 +101,8 @@ class Shard final : public OrderPort, public backends::ShareTaker {
   std::uint32_t connections_ = 0;
   backends::Alarm flusher_;
   bool stopping_ = false;
+  Time looked_at_{};
+  std::chrono::system_clock::time_point wall_looked_at_{};
   Time paused_said_at_{}, handshake_said_at_{};
   std::uint64_t tickets_drawn_ = 0;
   std::uint64_t id_seed_, ids_made_ = 0;  // request ids: unlike those of other shards and earlier processes

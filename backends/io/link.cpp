@@ -168,7 +168,9 @@ std::size_t Link::write_some(std::span<const Piece> pieces) {
   }
   if (count == 0) return 0;
   ssize_t n = 0;
-  if (wanted <= joined_max) {
+  if (count == 1) {
+    n = ::send(fd_, parts[0].iov_base, wanted, MSG_NOSIGNAL);
+  } else if (wanted <= joined_max) {
     std::array<char, joined_max> joined;
     char* end = joined.data();
     for (const iovec& part : std::span(parts).first(count))

@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +15,6 @@ namespace headgate::backends {
 namespace {
 
 constexpr std::size_t batch = 256;  // events taken at once
-constexpr Nanos longest_wait = std::chrono::seconds(60);
 
 int checked(int result, const char* what) {
   if (result < 0) throw std::system_error(errno, std::system_category(), what);
@@ -31,11 +31,15 @@ Loop::Timer::~Timer() { std::erase(loop_.timers_, this); }
 
 Loop::Loop() : epoll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")), events_(batch) {
   wakeup_ = checked(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), "eventfd");
-  epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.ptr = nullptr}};
-  checked(epoll_ctl(epoll_, EPOLL_CTL_ADD, wakeup_, &event), "epoll_ctl");
+  clock_ = checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create");
+  for (const auto& [fd, mark] : {std::pair{wakeup_, &wakeup_}, std::pair{clock_, &clock_}}) {
+    epoll_event event{.events = EPOLLIN | EPOLLET, .data = {.ptr = mark}};
+    checked(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
+  }
 }
 
 Loop::~Loop() {
+  ::close(clock_);
   ::close(wakeup_);
   ::close(epoll_);
 }
@@ -97,16 +101,16 @@ void Loop::ring_due() {
   }
 }
 
-std::size_t Loop::wait_for_events(Nanos at_most) {
-  if (precise_) {
-    const timespec timeout{.tv_sec = at_most.count() / 1'000'000'000, .tv_nsec = at_most.count() % 1'000'000'000};
-    const int ready = epoll_pwait2(epoll_, events_.data(), static_cast<int>(batch), &timeout, nullptr);
-    precise_ = ready >= 0 || errno != ENOSYS;  // before Linux 5.11: in whole milliseconds
-    if (precise_) return ready > 0 ? static_cast<std::size_t>(ready) : 0;
-  }
-  const auto timeout = std::chrono::ceil<std::chrono::milliseconds>(at_most);
-  const int ready = epoll_wait(epoll_, events_.data(), static_cast<int>(batch), static_cast<int>(timeout.count()));
-  return ready > 0 ? static_cast<std::size_t>(ready) : 0;
+// The system's clock is set only for a time that is sooner than the one it is set to: a turn that waits costs no timer.
+// A time that was moved or taken back leaves it to ring in vain, once.
+void Loop::set_clock() {
+  const Time next = next_ring();
+  if (next >= clock_set_to_) return;
+  clock_set_to_ = next;
+  const Nanos at = std::max(next.time_since_epoch(), Nanos(1));  // zero would be "never"
+  const itimerspec once{.it_interval = {},
+                        .it_value = {.tv_sec = at.count() / 1'000'000'000, .tv_nsec = at.count() % 1'000'000'000}};
+  timerfd_settime(clock_, TFD_TIMER_ABSTIME, &once, nullptr);
 }
 
 // By the time a connection's event comes what it touches has left the caches: it is fetched while others are served.
@@ -114,34 +118,39 @@ void Loop::prefetch_next() const {
   if (next_event_ + 1 < event_count_) __builtin_prefetch(events_[next_event_ + 1].data.ptr);
   if (next_event_ == event_count_) return;
   const epoll_event& next = events_[next_event_];
-  if (next.events != 0 && next.data.ptr != nullptr) static_cast<const Watched*>(next.data.ptr)->prefetch();
+  if (next.events != 0 && next.data.ptr != &wakeup_ && next.data.ptr != &clock_)
+    static_cast<const Watched*>(next.data.ptr)->prefetch();
 }
 
-void Loop::turn(Time until) {
-  const Time ring_at = std::min(until, next_ring());
-  Nanos wait = longest_wait;
-  if (ring_at != never) wait = std::clamp(ring_at - std::chrono::steady_clock::now(), Nanos(0), longest_wait);
-  event_count_ = wait_for_events(wait);
+void Loop::turn(int at_most_ms) {
+  set_clock();
+  const int ready = epoll_wait(epoll_, events_.data(), static_cast<int>(batch), at_most_ms);
+  event_count_ = ready > 0 ? static_cast<std::size_t>(ready) : 0;
+  bool rings = false;
   for (next_event_ = 0; next_event_ < event_count_;) {
     const epoll_event& event = events_[next_event_++];
     prefetch_next();
-    if (event.data.ptr == nullptr) {
+    if (event.data.ptr == &wakeup_) {
       std::uint64_t count = 0;
       [[maybe_unused]] const ssize_t read = ::read(wakeup_, &count, sizeof count);
       run_posted();
+    } else if (event.data.ptr == &clock_) {
+      rings = true;  // after what came before it
     } else if (event.events != 0) {
       static_cast<Watched*>(event.data.ptr)->on_ready(event.events);
     }
   }
   event_count_ = next_event_ = 0;
-  if (ring_at != never) ring_due();
+  if (!rings) return;
+  clock_set_to_ = never;
+  ring_due();
 }
 
 void Loop::run() {
   stopped_ = false;
-  while (!stopped_) turn(never);
+  while (!stopped_) turn(-1);
 }
 
-void Loop::run_once(Nanos at_most) { turn(std::chrono::steady_clock::now() + at_most); }
+void Loop::run_once(std::chrono::milliseconds at_most) { turn(static_cast<int>(at_most.count())); }
 
 }  // namespace headgate::backends

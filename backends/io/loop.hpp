@@ -57,22 +57,22 @@ class Loop {
   void unwatch(int fd, const Watched& who);  // the descriptor stays open
   void forget(const Watched& who);  // with closing its descriptor: what this turn still had to tell it is dropped
   void run();                       // returns after stop()
-  void run_once(Nanos at_most);     // one turn
+  void run_once(std::chrono::milliseconds at_most);  // one turn
 
   // Any thread.
   void post(std::function<void()> work);
   void stop();
 
  private:
-  void turn(Time until);
+  void turn(int at_most_ms);  // negative: no limit
   void prefetch_next() const;
-  std::size_t wait_for_events(Nanos at_most);
+  void set_clock();
   void run_posted();
   void ring_due();
   Time next_ring() const;
 
-  int epoll_ = -1, wakeup_ = -1;
-  bool precise_ = true;
+  int epoll_ = -1, wakeup_ = -1, clock_ = -1;
+  Time clock_set_to_ = never;
   std::vector<epoll_event> events_;
   std::size_t next_event_ = 0, event_count_ = 0;  // of the turn under way
   std::vector<Timer*> timers_;

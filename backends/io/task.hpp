@@ -2,6 +2,7 @@
 // that never waits costs no suspension. Frames come from a free list of the thread (frame_pool.hpp).
 //
 //   Task<bool> send(...);                       const bool sent = co_await send(...);
+//   return Task<bool>::over(true);              by a plain function: nothing to wait for, no frame
 //   spawn(serve(connection), [] { ... });       nobody waits: the function is called when it has ended
 // What a task throws comes out of its co_await, or out of Loop::run() when it was spawned.
 #pragma once
@@ -9,7 +10,9 @@
 #include <coroutine>
 #include <exception>
 #include <optional>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "backends/io/frame_pool.hpp"
 
@@ -64,23 +67,28 @@ template <class T>
 class [[nodiscard]] Task {
  public:
   using promise_type = task::Promise<T>;
+  using Result = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
   explicit Task(std::coroutine_handle<promise_type> frame) : frame_(frame) {}
-  Task(Task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  static Task over(Result result = {}) { return Task(std::move(result)); }
+  Task(Task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)), result_(std::move(other.result_)) {}
   Task& operator=(Task&&) = delete;
   ~Task() {
     if (frame_) frame_.destroy();
   }
 
-  bool await_ready() const { return frame_.done(); }
+  bool await_ready() const { return !frame_ || frame_.done(); }
   void await_suspend(std::coroutine_handle<> awaiting) { frame_.promise().awaiting = awaiting; }
   T await_resume() {
-    frame_.promise().rethrow();
-    if constexpr (!std::is_void_v<T>) return std::move(*frame_.promise().value);
+    if (frame_) frame_.promise().rethrow();
+    if constexpr (!std::is_void_v<T>) return std::move(frame_ ? *frame_.promise().value : result_);
   }
 
  private:
-  std::coroutine_handle<promise_type> frame_;
+  explicit Task(Result result) : result_(std::move(result)) {}
+
+  std::coroutine_handle<promise_type> frame_;  // none: it was over before it began
+  Result result_{};
 };
 
 namespace task {
