@@ -13,6 +13,7 @@
 #include <charconv>
 #include <climits>
 #include <concepts>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -35,9 +36,10 @@ int open_destination(const std::string& destination) {
   return ::open(destination.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 }
 
-bool is_file(int fd) {
+// A file or a device such as /dev/null, but for terminals: a write takes all and does not wait for a reader.
+bool has_no_reader(int fd) {
   struct stat about {};
-  return ::fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+  return ::fstat(fd, &about) == 0 && (S_ISREG(about.st_mode) || (S_ISCHR(about.st_mode) && ::isatty(fd) == 0));
 }
 
 // Writes one line into room made beforehand: appending piece by piece to a string costs three times as much.
@@ -46,37 +48,36 @@ class Line {
   explicit Line(char* at) : at_(at) {}
   char* end() const { return at_; }
 
-  void raw(std::string_view text) { at_ = std::copy(text.begin(), text.end(), at_); }
-  void text(std::string_view key, std::string_view value) {
-    raw(key);
-    if (stands_as_it_is(value)) {
-      *at_++ = '"';
-      raw(value);
-      *at_++ = '"';
-      return;
-    }
-    std::string quoted;
-    append_quoted(quoted, value);
-    raw(quoted);
+  template <std::size_t N>
+  void raw(const char (&text)[N]) {
+    std::memcpy(at_, text, N - 1);
+    at_ += N - 1;
+  }
+  // Between quotes that the keys around it bring: a word of ours or of the wire rules, which needs no escape.
+  void word(std::string_view value) { at_ = std::copy(value.begin(), value.end(), at_); }
+  void text(std::string_view value) {
+    if (stands_as_it_is(value)) return word(value);
+    std::string escaped;
+    append_escaped(escaped, value);
+    word(escaped);
   }
   template <std::integral T>
-  void number(std::string_view key, T value) {
-    raw(key);
+  void number(T value) {
     at_ = std::to_chars(at_, at_ + digits_max, value).ptr;
   }
-  void ms(std::string_view key, Nanos time) {
+  void ms(Nanos time) {
     const std::int64_t us = std::max<std::int64_t>(0, time.count() / 1000);
-    number(key, us / 1000);
+    number(us / 1000);
     *at_++ = '.';
     padded(static_cast<int>(us % 1000), 3);
   }
-  // 2026-01-02T03:04:05.678Z
-  void time(std::string_view key, std::chrono::system_clock::time_point at) {
+  // 2026-01-02T03:04:05.678
+  void time(std::chrono::system_clock::time_point at) {
     using namespace std::chrono;
     const auto day = floor<days>(at);
     const year_month_day date(day);
     const auto ms = static_cast<int>(duration_cast<milliseconds>(at - day).count());
-    number(key, static_cast<int>(date.year()));
+    number(static_cast<int>(date.year()));
     separated('-', static_cast<int>(static_cast<unsigned>(date.month())));
     separated('-', static_cast<int>(static_cast<unsigned>(date.day())));
     separated('T', ms / 3'600'000);
@@ -85,9 +86,9 @@ class Line {
     separated('.', ms % 1000, 3);
   }
 
+ private:
   static constexpr std::ptrdiff_t digits_max = 20;
 
- private:
   void padded(int value, int width) {
     for (int place = width; place-- > 0; value /= 10) at_[place] = static_cast<char>('0' + value % 10);
     at_ += width;
@@ -113,36 +114,55 @@ void append_access_line(std::string& out, const AccessEntry& entry) {
   const std::string_view path = shown_path(entry.path);
   const std::size_t text = entry.request_id.size() + entry.client.size() + entry.key_name.size() + entry.route.size() +
                            path.size() + entry.backend.size() + entry.cause.size() + entry.method.size();
-  const std::size_t before = out.size();
-  out.resize(before + fixed + quoted_growth * text);
-  Line line(out.data() + before);
-  line.time("{\"time\":\"", entry.at);
-  line.text("Z\",\"id\":", entry.request_id);
-  line.text(",\"client\":", entry.client);
-  line.text(",\"key\":", entry.key_name);
-  line.text(",\"route\":", entry.route);
-  line.number(",\"status\":", entry.status);
-  line.number(",\"in\":", entry.input_tokens);
-  line.number(",\"out\":", entry.output_tokens);
-  line.raw(entry.estimated ? ",\"estimated\":true" : ",\"estimated\":false");
-  line.number(",\"cached\":", entry.cached_tokens);
-  line.ms(",\"queue_ms\":", entry.queued);
-  if (entry.ttft) {
-    line.ms(",\"ttft_ms\":", *entry.ttft);
-  } else {
-    line.raw(",\"ttft_ms\":null");
-  }
-  line.ms(",\"total_ms\":", entry.total);
-  line.text(",\"backend\":", entry.backend);
-  line.number(",\"attempts\":", entry.attempts);
-  line.text(",\"outcome\":", name_of(entry.outcome));
-  line.text(",\"cause\":", entry.cause);
-  line.text(",\"method\":", entry.method);
-  line.text(",\"path\":", path);
-  line.raw(entry.stream ? ",\"stream\":true" : ",\"stream\":false");
-  line.number(",\"bytes\":", entry.bytes);
+  std::array<char, 4096> room;  // enough for almost all
+  std::string more_room;
+  if (fixed + quoted_growth * text > room.size()) more_room.resize(fixed + quoted_growth * text);
+  char* const begin = more_room.empty() ? room.data() : more_room.data();
+  Line line(begin);
+  line.raw("{\"time\":\"");
+  line.time(entry.at);
+  line.raw("Z\",\"id\":\"");
+  line.word(entry.request_id);
+  line.raw("\",\"client\":\"");
+  line.text(entry.client);
+  line.raw("\",\"key\":\"");
+  line.text(entry.key_name);
+  line.raw("\",\"route\":\"");
+  line.text(entry.route);
+  line.raw("\",\"status\":");
+  line.number(entry.status);
+  line.raw(",\"in\":");
+  line.number(entry.input_tokens);
+  line.raw(",\"out\":");
+  line.number(entry.output_tokens);
+  line.raw(",\"estimated\":");
+  entry.estimated ? line.raw("true") : line.raw("false");
+  line.raw(",\"cached\":");
+  line.number(entry.cached_tokens);
+  line.raw(",\"queue_ms\":");
+  line.ms(entry.queued);
+  line.raw(",\"ttft_ms\":");
+  entry.ttft ? line.ms(*entry.ttft) : line.raw("null");
+  line.raw(",\"total_ms\":");
+  line.ms(entry.total);
+  line.raw(",\"backend\":\"");
+  line.text(entry.backend);
+  line.raw("\",\"attempts\":");
+  line.number(entry.attempts);
+  line.raw(",\"outcome\":\"");
+  line.word(name_of(entry.outcome));
+  line.raw("\",\"cause\":\"");
+  line.word(entry.cause);
+  line.raw("\",\"method\":\"");
+  line.word(entry.method);
+  line.raw("\",\"path\":\"");
+  line.text(path);
+  line.raw("\",\"stream\":");
+  entry.stream ? line.raw("true") : line.raw("false");
+  line.raw(",\"bytes\":");
+  line.number(entry.bytes);
   line.raw("}\n");
-  out.resize(static_cast<std::size_t>(line.end() - out.data()));
+  out.append(begin, line.end());
 }
 
 AccessLog::AccessLog(std::string destination) {
@@ -241,7 +261,7 @@ void AccessLog::run() {
 void AccessLog::write(const Batch& batch) {
   if (fd_ == off_fd) return;
   // A full pipe would hold this thread for ever: wait for room with poll, then write no more than fits for certain.
-  const std::size_t most = is_file(fd_) ? SSIZE_MAX : PIPE_BUF;
+  const std::size_t most = has_no_reader(fd_) ? SSIZE_MAX : PIPE_BUF;
   std::string_view rest = batch.text;
   while (!rest.empty()) {
     if (most == PIPE_BUF) {

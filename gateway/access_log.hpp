@@ -43,6 +43,7 @@ struct AccessEntry {
   std::string_view cause;  // the code of the refusal or failure; empty when ok
 };
 
+// request_id, cause and method hold nothing that JSON would escape: request_head.cpp and the wire rules see to that.
 void append_access_line(std::string& out, const AccessEntry& entry);
 
 class AccessLog {

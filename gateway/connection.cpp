@@ -41,11 +41,7 @@ backends::Task<> serve_connection(Shard& shard, backends::LinkPtr link, Peer pee
     if (x.close_after || x.caller->ended() || x.caller->write_failed() || shard.draining()) break;
     x.caller->in().consume(x.head.bytes + x.body.size());
     x.reader.reset();
-    RequestState& r = x.request;
-    for (std::string* text :
-         {&x.out, &x.upstream_head, &x.relayed_lines, &r.last.lines, &r.last.body, &r.cause_detail}) {
-      shed(*text);
-    }
+    for (std::string* text : {&x.out, &x.upstream_head, &x.relayed_lines}) shed(*text);
     x.idle = true;
   }
   x.caller->shut_down();

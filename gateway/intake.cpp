@@ -1,6 +1,7 @@
 #include "gateway/intake.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "gateway/client_address.hpp"
 #include "gateway/conclude.hpp"
@@ -178,7 +179,8 @@ backends::Task<bool> read_head(Exchange& x) {
   backends::Buffer& in = x.caller->in();
   Time now = x.idle_since;
   const Time idle_until = after(now, limits(x).keep_alive);
-  x.request = RequestState();
+  std::destroy_at(&x.request);
+  std::construct_at(&x.request);
   for (;; now = x.shard.now()) {
     while (in.view().starts_with("\r\n")) in.consume(2);  // before a request: RFC 9112 2.2
     const bool begun = !in.empty() && in.view() != "\r";

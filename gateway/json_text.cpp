@@ -1,5 +1,6 @@
 #include "gateway/json_text.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -70,15 +71,14 @@ void append_escape(std::string& out, unsigned char c) {
 
 bool stands_as_it_is(std::string_view text) {
   std::uint64_t word = 0;
-  while (text.size() >= sizeof word) {
-    std::memcpy(&word, text.data(), sizeof word);
+  if (text.size() < sizeof word) return std::all_of(text.begin(), text.end(), plain);
+  const char* const last = text.data() + text.size() - sizeof word;
+  for (const char* at = text.data(); at < last; at += sizeof word) {
+    std::memcpy(&word, at, sizeof word);
     if (any_special(word)) return false;
-    text.remove_prefix(sizeof word);
   }
-  for (const char c : text) {
-    if (!plain(static_cast<unsigned char>(c))) return false;
-  }
-  return true;
+  std::memcpy(&word, last, sizeof word);  // the rest, and some of it again
+  return !any_special(word);
 }
 
 void append_quoted(std::string& out, std::string_view text) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <vector>
 
 #include "gateway/json_text.hpp"
 
@@ -83,6 +84,28 @@ constexpr bool in_order() {
 }
 static_assert(in_order(), "a row of the table is looked up by its place");
 
+void append_status_lines(std::string& out, std::uint16_t status) {
+  out += "HTTP/1.1 ";
+  append_number(out, status);
+  out.append(" ").append(reason_phrase(status)).append("\r\nContent-Type: application/json\r\n");
+}
+
+// What is the same in every answer of a row: put together once.
+struct RowText {
+  std::string status_lines, refusal_line, body_end;
+
+  explicit RowText(const RefusalRow& row) {
+    append_status_lines(status_lines, row.status);
+    if (row.refuses) refusal_line.append("x-headgate-refusal: ").append(row.code).append("\r\n");
+    body_end.append(",\"code\":\"").append(row.code).append("\"}}");
+  }
+};
+
+const RowText& text_of(Refusal refusal) {
+  static const std::vector<RowText> texts(table.begin(), table.end());
+  return texts[static_cast<std::size_t>(refusal)];
+}
+
 constexpr std::int64_t advice_longest_s = 60;  // the SDKs ignore longer ones and retry at once
 
 std::int64_t round_up(Nanos time, Nanos unit) { return (time.count() + unit.count() - 1) / unit.count(); }
@@ -141,7 +164,7 @@ void append_advice(std::string& out, const RefusalRow& row, const RefusalAnswer&
   }
   if (row.should_retry == ShouldRetry::unsaid) return;
   const bool retry = row.should_retry == ShouldRetry::first_time && answer.repeat_ok && seconds <= advice_longest_s;
-  append_line(out, "x-should-retry", retry ? "true" : "false");
+  out += retry ? "x-should-retry: true\r\n" : "x-should-retry: false\r\n";
 }
 
 }  // namespace
@@ -206,7 +229,7 @@ void append_error_body(std::string& out, const RefusalAnswer& answer) {
   } else {
     append_quoted(out, answer.param);
   }
-  out.append(",\"code\":\"").append(row.code).append("\"}}");
+  out += text_of(answer.refusal).body_end;
 }
 
 void append_error_event(std::string& out, const RefusalAnswer& answer) {
@@ -216,14 +239,15 @@ void append_error_event(std::string& out, const RefusalAnswer& answer) {
 }
 
 void append_refusal_head(std::string& out, const RefusalAnswer& answer) {
-  const RefusalRow& row = row_of(answer.refusal);
-  const std::uint16_t status = answer.status != 0 ? answer.status : row.status;
-  out += "HTTP/1.1 ";
-  append_number(out, status);
-  out.append(" ").append(reason_phrase(status)).append("\r\nContent-Type: application/json\r\n");
+  const RowText& text = text_of(answer.refusal);
+  if (answer.status == 0) {
+    out += text.status_lines;
+  } else {
+    append_status_lines(out, answer.status);
+  }
   if (!answer.request_id.empty()) append_line(out, "x-request-id", answer.request_id);
-  if (row.refuses) append_line(out, "x-headgate-refusal", row.code);
-  append_advice(out, row, answer);
+  out += text.refusal_line;
+  append_advice(out, row_of(answer.refusal), answer);
   if (!answer.allow.empty()) append_line(out, "Allow", answer.allow);
   out += answer.more_head;
 }
