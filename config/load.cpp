@@ -10,6 +10,7 @@
 #include "config/catalog.hpp"
 #include "config/describe_pools.hpp"
 #include "config/read.hpp"
+#include "config/set_field.hpp"
 #include "config/validate.hpp"
 
 namespace headgate::config {
@@ -30,11 +31,18 @@ void take_schema_field(Node& root, Problems& problems) {
   root.members.erase(found);
 }
 
+std::vector<Problem> named_by_source(std::vector<Problem> problems) {
+  for (Problem& problem : problems) {
+    if (problem.line == 0) problem.message += " (--set)";
+  }
+  return problems;
+}
+
 Loaded not_read(std::string why) { return {std::nullopt, {{0, {}, std::move(why)}}}; }
 
 }  // namespace
 
-Loaded load_text(std::string_view text, const Environment& environment) {
+Loaded load_text(std::string_view text, const Environment& environment, const std::vector<std::string>& sets) {
   if (text.size() > file_bytes_max) {
     return not_read("has " + std::to_string(text.size()) + " bytes, must be at most 8 MiB");
   }
@@ -42,16 +50,18 @@ Loaded load_text(std::string_view text, const Environment& environment) {
   auto tree = read_tree(text, problems);
   if (!tree) return {std::nullopt, problems.take()};
   if (tree->kind == Node::Kind::object) take_schema_field(*tree, problems);
+  for (const std::string& set : sets) set_field(*tree, set, problems);
+  if (!sets.empty() && !problems.empty()) return {std::nullopt, named_by_source(problems.take())};
   const Place root{&*tree, "$", tree->line};
   Options options;
   Reader(environment, problems).object(root, options);
   name_backends(options);
   if (!root.faulty()) validate(options, root, problems);
-  if (!problems.empty()) return {std::nullopt, problems.take()};
+  if (!problems.empty()) return {std::nullopt, named_by_source(problems.take())};
   return {std::move(options), {}};
 }
 
-Loaded load_file(const std::string& path) {
+Loaded load_file(const std::string& path, const std::vector<std::string>& sets) {
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
   if (!file) return not_read(std::string("cannot be opened: ") + std::strerror(errno));
   std::string text;
@@ -62,7 +72,7 @@ Loaded load_file(const std::string& path) {
     if (got < block.size()) break;
   }
   if (std::ferror(file.get()) != 0) return not_read(std::string("cannot be read: ") + std::strerror(errno));
-  return load_text(text, process_environment());
+  return load_text(text, process_environment(), sets);
 }
 
 }  // namespace headgate::config

@@ -30,8 +30,10 @@ struct Loaded {
   std::vector<Problem> problems;   // by line
 };
 
-Loaded load_text(std::string_view text, const Environment& environment);
-Loaded load_file(const std::string& path);  // with process_environment(); a file that can't be read is a Problem
+// `sets` are values that replace those of the text: set_field.hpp.
+Loaded load_text(std::string_view text, const Environment& environment, const std::vector<std::string>& sets = {});
+// With process_environment(); a file that can't be read is a Problem.
+Loaded load_file(const std::string& path, const std::vector<std::string>& sets = {});
 
 std::string schema();                          // JSON Schema, draft 2020-12
 std::string reference();                       // config/reference.md

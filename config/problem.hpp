@@ -10,7 +10,7 @@
 namespace headgate::config {
 
 struct Problem {
-  unsigned line = 0;    // from 1; 0 when the file could not be read at all
+  unsigned line = 0;    // from 1; 0 when the file could not be read, or the value was set from outside of it
   std::string path;     // JSON path: $.pools.small.backends[0].slots
   std::string message;  // the value found and what would be right; never a secret
 };

@@ -183,9 +183,18 @@ int main(int argc, char** argv) {
   add_plan_flags(*simulate_app, simulate.load);
   simulate_app->add_option("--profile", simulate.profiles, "of the model servers: NAME, or POOL=NAME (repeatable)")
       ->capture_default_str();
+  simulate_app->add_option("--set", simulate.sets,
+                           "PATH=VALUE in the configuration, such as pools.mock.queue.requests_max=5 (repeatable)");
+  simulate_app->add_option("--seeds", simulate.seeds, "so many runs, from --seed on: means and confidence intervals")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  simulate_app->add_option("--compare", simulate.compare, "another configuration file, played with the same arrivals");
   simulate_app->footer(
-      "Example: headgate simulate config/examples/demo.jsonc --rate 100 --duration 10m --lengths azure-conv --profile "
-      "llama-3.1-8b-h100");
+      "Examples:\n  headgate simulate config/examples/demo.jsonc --rate 100 --duration 10m --lengths azure-conv "
+      "--profile llama-3.1-8b-h100\n"
+      "  headgate simulate mine.jsonc --set pools.mock.queue.requests_max=5 --compare mine.jsonc --seeds 5 --rate 8 "
+      "--duration 5m\n"
+      "--set changes the first configuration only; --compare is left as it stands in its file.");
   simulate_app->callback([&] {
     want_file(*simulate_app, simulate.config);
     exit_code = loadtest::simulate(simulate);

@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "loadtest/report.hpp"
-
 namespace headgate::loadtest {
 namespace {
 
@@ -22,6 +20,9 @@ bool written(const std::string& path, std::ofstream& out) {
   return static_cast<bool>(out);
 }
 
+// Standard output may be taken by the JSON.
+std::FILE* words_of(const LoadOptions& options) { return options.json == "-" ? stderr : stdout; }
+
 }  // namespace
 
 std::string Output::open(const LoadOptions& options) {
@@ -29,34 +30,40 @@ std::string Output::open(const LoadOptions& options) {
   return problem.empty() ? open_file("records", options.records, records_) : problem;
 }
 
-bool Output::report(const LoadOptions& options, const Slo& slo, const RunResult& result) {
-  const Summary summary = summarize(result, slo);
+bool Output::show(const LoadOptions& options, const Summary& summary, const std::string& table) {
   bool good = true;
   if (options.json == "-") {
     std::printf("%s\n", summary.dump(2).c_str());
   } else {
-    std::fputs(table_of(summary).c_str(), stdout);
+    std::fputs(table.c_str(), stdout);
     if (!options.json.empty()) {
       json_ << summary.dump(2) << '\n';
       good = written(options.json, json_);
     }
   }
-  if (!options.records.empty()) {
-    write_records(records_, result);
-    good = written(options.records, records_) && good;
-  }
-  std::FILE* const words = options.json == "-" ? stderr : stdout;
+  std::FILE* const words = words_of(options);
   for (const std::string& condition : options.expect) {
     const std::string why = check_condition(summary, condition);
     if (!why.empty()) std::fprintf(words, "expected %s\n", why.c_str());
     good = good && why.empty();
   }
+  std::fflush(words);
+  return good;
+}
+
+bool Output::report(const LoadOptions& options, const Slo& slo, const RunResult& result) {
+  const Summary summary = summarize(result, slo);
+  bool good = show(options, summary, table_of(summary));
+  if (!options.records.empty()) {
+    write_records(records_, result);
+    good = written(options.records, records_) && good;
+  }
   if (options.verdict) {
     const RunVerdict verdict = verdict_of(summary);
-    std::fputs(verdict.text.c_str(), words);
+    std::fputs(verdict.text.c_str(), words_of(options));
+    std::fflush(words_of(options));
     good = good && verdict.pass;
   }
-  std::fflush(words);
   return good;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "loadtest/options.hpp"
+#include "loadtest/report.hpp"
 #include "loadtest/runner.hpp"
 
 namespace headgate::loadtest {
@@ -15,6 +16,8 @@ class Output {
   std::string open(const LoadOptions& options);
   // False: a condition or the verdict failed, or a file could not be written, which is said.
   bool report(const LoadOptions& options, const Slo& slo, const RunResult& result);
+  // The same for a summary of another kind: no records, no verdict.
+  bool show(const LoadOptions& options, const Summary& summary, const std::string& table);
 
  private:
   std::ofstream json_, records_;

@@ -1,5 +1,7 @@
 #include "loadtest/sim/simulate.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 
@@ -7,6 +9,7 @@
 #include "config/nearest.hpp"
 #include "loadtest/arrivals.hpp"
 #include "loadtest/output.hpp"
+#include "loadtest/sim/comparison.hpp"
 #include "loadtest/sim/simulator.hpp"
 
 namespace headgate::loadtest {
@@ -52,38 +55,74 @@ std::string choose_profiles(const std::vector<std::string>& texts, const config:
   return {};
 }
 
-}  // namespace
-
-int simulate(const SimulateOptions& options) {
-  config::Loaded loaded = config::load_file(options.config);
+// A configuration, ready to be played; it says what is wrong with it.
+std::optional<SimSettings> prepare(const SimulateOptions& options, const std::string& file,
+                                   const std::vector<std::string>& sets) {
+  config::Loaded loaded = config::load_file(file, sets);
   for (const config::Problem& problem : loaded.problems)
-    std::fprintf(stderr, "%s\n", config::to_text(problem, options.config).c_str());
-  if (!loaded.options) return exit_usage;
+    std::fprintf(stderr, "%s\n", config::to_text(problem, file).c_str());
+  if (!loaded.options) return std::nullopt;
   config::IdBook ids;
   SimSettings settings;
   settings.catalog = config::make_catalog(std::move(*loaded.options), ids, 1);
   settings.route = options.load.model;
   std::vector<std::string> routes;
   for (const auto& [name, route] : settings.catalog->routes) routes.push_back(name);
-  if (!settings.catalog->routes.contains(settings.route)) return usage(unknown("model", settings.route, routes));
-  if (const std::string problem = choose_profiles(options.profiles, *settings.catalog, settings.profiles);
-      !problem.empty())
-    return usage(problem);
   std::string problem;
-  const auto slo = parse_slo(options.load.slo, problem);
-  if (!slo) return usage(problem);
+  if (!settings.catalog->routes.contains(settings.route)) problem = unknown("model", settings.route, routes);
+  if (problem.empty()) problem = choose_profiles(options.profiles, *settings.catalog, settings.profiles);
+  const auto slo = problem.empty() ? parse_slo(options.load.slo, problem) : std::nullopt;
+  if (!slo) {
+    usage(problem);
+    return std::nullopt;
+  }
   settings.slo = *slo;
+  return settings;
+}
+
+std::string titled(const std::string& file, const std::vector<std::string>& sets) {
+  std::string title = file;
+  for (const std::string& set : sets) title += (&set == sets.data() ? " with " : ", ") + set;
+  return title;
+}
+
+// On a terminal, on one line that is taken away at the end.
+void show_progress(std::size_t done, std::size_t of) {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  std::fprintf(stderr, done == of ? "\r\033[K" : "\rplayed %zu of %zu runs", done, of);
+}
+
+}  // namespace
+
+int simulate(const SimulateOptions& options) {
+  auto settings = prepare(options, options.config, options.sets);
+  if (!settings) return exit_usage;
+  const bool compares = options.seeds > 1 || !options.compare.empty();
+  if (compares && !options.load.records.empty()) return usage("--records is of one run: without --seeds and --compare");
   const Plan plan = plan_requests(options.load);
   if (!plan.problem.empty()) return usage(plan.problem);
   Output output;
-  if (problem = output.open(options.load); !problem.empty()) return usage(problem);
+  if (const std::string problem = output.open(options.load); !problem.empty()) return usage(problem);
+  std::vector<Contender> contenders{{titled(options.config, options.sets), std::move(*settings)}};
+  if (!options.compare.empty()) {
+    auto other = prepare(options, options.compare, {});
+    if (!other) return exit_usage;
+    contenders.push_back({options.compare, std::move(*other)});
+  }
   const auto began = std::chrono::steady_clock::now();
-  const RunResult result = simulate(settings, plan.requests);
+  std::size_t requests = plan.requests.size();
+  bool good = true;
+  if (compares) {
+    const Summary comparison = compare(contenders, options.load, options.seeds, show_progress);
+    requests *= options.seeds * contenders.size();
+    good = output.show(options.load, comparison, table_of_comparison(comparison));
+  } else {
+    const SimSettings& only = contenders.front().settings;
+    good = output.report(options.load, only.slo, simulate(only, plan.requests));
+  }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  const bool good = output.report(options.load, settings.slo, result);
-  std::fprintf(stderr, "simulated %zu requests, %.0f s, in %.2f s: %.0f requests/s\n", plan.requests.size(),
-               std::chrono::duration<double>(result.duration).count(), took.count(),
-               static_cast<double>(plan.requests.size()) / std::max(took.count(), 1e-9));
+  std::fprintf(stderr, "simulated %s%zu requests in %.2f s: %.0f requests/s\n", compares ? "about " : "", requests,
+               took.count(), static_cast<double>(requests) / std::max(took.count(), 1e-9));
   return good ? exit_done : exit_failed;
 }
 

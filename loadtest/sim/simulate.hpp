@@ -1,5 +1,5 @@
 // headgate simulate: plays a plan against the model servers of a configuration in virtual time and reports as `headgate
-// load` does.
+// load` does; with several seeds or a second configuration, as comparison.hpp does.
 #pragma once
 
 #include <string>
@@ -13,6 +13,9 @@ struct SimulateOptions {
   std::string config;
   LoadOptions load;                              // arrivals, model, slo, where results go
   std::vector<std::string> profiles = {"demo"};  // NAME for all, POOL=NAME for the servers of a pool
+  std::vector<std::string> sets;                 // "pools.small.queue.requests_max=5", in `config` only
+  std::uint32_t seeds = 1;                       // so many runs, from load.seed on; with several: means and intervals
+  std::string compare;                           // another configuration, played with the same arrivals; empty: none
 };
 
 // The exit code: 0 done, 1 a condition failed or a file could not be written, 2 usage or configuration.
