@@ -116,7 +116,8 @@ class Walk {
     } else if constexpr (Vector<T>) {
       if (!enters(node, Node::Kind::list, steps.front(), path)) return;
       const std::size_t item = *steps.front().item;
-      if (item >= node.items.size()) return problem(path, "has " + std::to_string(node.items.size()) + " items in the file");
+      if (item >= node.items.size())
+        return problem(path, "has " + std::to_string(node.items.size()) + " items in the file");
       value<typename T::value_type>(node.items[item], steps.subspan(1), path + "[" + std::to_string(item) + "]");
     } else {
       problem(path, "is a single value: nothing can stand behind it");

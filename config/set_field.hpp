@@ -1,6 +1,6 @@
 // One value of a configuration set from outside of its file: "pools.small.queue.requests_max=5". The path is written as
-// problems show it ($. in front may be left out; [0] is an item, ["a.b"] a name with dots). The value is JSON, or text as
-// it stands. Sections that the file leaves out are made; entries that the user named and list items must be there.
+// problems show it ($. in front may be left out; [0] is an item, ["a.b"] a name with dots). The value is JSON, or text
+// as it stands. Sections that the file leaves out are made; entries that the user named and list items must be there.
 //
 //   set_field(tree, "pools.small.slots=4", problems);
 #pragma once

@@ -183,6 +183,10 @@ int main(int argc, char** argv) {
   add_plan_flags(*simulate_app, simulate.load);
   simulate_app->add_option("--profile", simulate.profiles, "of the model servers: NAME, or POOL=NAME (repeatable)")
       ->capture_default_str();
+  simulate_app->add_option(
+      "--fault", simulate.faults,
+      "at=WHEN;backend=POOL/NAME;do=kill|stall|slow|storm|flap|recover[;for=DURATION] (repeatable); "
+      "POOL/*: all of them; slow: factor=5; storm: status=429, retry-after=1s; flap: every=2s");
   simulate_app->add_option("--set", simulate.sets,
                            "PATH=VALUE in the configuration, such as pools.mock.queue.requests_max=5 (repeatable)");
   simulate_app->add_option("--seeds", simulate.seeds, "so many runs, from --seed on: means and confidence intervals")

@@ -146,8 +146,7 @@ class Runner {
         happened.ended = since_begin();
         if (happened.exit_code != 0) note(event.label + ": exit code " + std::to_string(happened.exit_code));
       }
-      const Nanos due =
-          event.at ? *event.at : Nanos{static_cast<std::int64_t>(event.share * static_cast<double>(span().count()))};
+      const Nanos due = event.when.in(span());
       if (happened.state != Happened::State::waiting || now < due) continue;
       if (!event.kill.empty()) happened.sending = sending(event.kill);
       if (happened.sending.size() < event.streams_min) continue;

@@ -6,38 +6,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <unordered_set>
-
-#include "config/units.hpp"
 
 namespace headgate::loadtest {
 namespace {
 
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return {};
-  return value;
-}
-
-bool read_when(std::string_view text, TimelineEvent& event) {
-  if (const auto duration = config::parse_duration(text)) {
-    event.at = *duration;
-    return duration->count() >= 0;
-  }
-  const std::size_t slash = text.find('/');
-  const auto top = number(text.substr(0, slash)), bottom = slash == text.npos ? 1.0 : number(text.substr(slash + 1));
-  if (!top || !bottom || !(*bottom > 0)) return false;
-  event.share = *top / *bottom;
-  return event.share >= 0 && event.share <= 1;
-}
-
 bool read_key(std::string_view name, std::string_view value, TimelineEvent& event, bool& timed) {
-  if (name == "at") return timed = read_when(value, event);
+  if (name == "at") {
+    const auto when = parse_when(value);
+    if (when) event.when = *when;
+    return timed = when.has_value();
+  }
   if (name == "streams") {
-    const auto streams = number(value);
+    const auto streams = parse_number(value);
     if (!streams || *streams < 0 || *streams > 1e6) return false;
     event.streams_min = static_cast<std::uint32_t>(*streams);
     return true;

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "loadtest/record.hpp"
+#include "loadtest/when.hpp"
 
 namespace headgate::loadtest {
 
 struct TimelineEvent {
-  std::optional<Nanos> at;        // absolute, or
-  double share = 0;               // of the arrivals' span
+  When when;
   std::string label, command;     // command: for /bin/sh -c
   std::string kill;               // the backend the command kills; empty: none
   std::uint32_t streams_min = 0;  // do it once that many streams have content from `kill` and no finish

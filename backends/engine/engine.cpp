@@ -28,7 +28,7 @@ RequestKey Engine::submit(Time now, Work work) {
   record.cancelled = record.preempted = false;
   record.chunk = record.computed = record.produced = record.labelled = record.cached = 0;
   append(place, Phase::arriving);
-  if (record.arrived <= now) arrive(now);
+  if (record.arrived <= now && frozen_at_ == never) arrive(now);
   return key_of(place);
 }
 
@@ -41,7 +41,19 @@ void Engine::cancel(Time, RequestKey key) {
   if (record.phase != Phase::running) release(place);
 }
 
+void Engine::thaw(Time now) {
+  const Nanos lost = now - std::exchange(frozen_at_, never);
+  if (step_ends_ != never) {
+    step_began_ += lost;
+    step_ends_ += lost;
+  }
+  for (std::uint32_t place = arriving_.first; place != nil; place = records_[place].behind) {
+    records_[place].arrived = std::max(records_[place].arrived, now);
+  }
+}
+
 Time Engine::next() const {
+  if (frozen_at_ != never) return never;
   const Time arrival = arriving_.first == nil ? never : records_[arriving_.first].arrived;
   return std::min(arrival, step_ends_);
 }

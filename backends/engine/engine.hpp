@@ -62,6 +62,11 @@ class Engine {
   Time next() const;                       // when advance() will have something to do; never: idle
   void advance(Time now, std::vector<EngineEvent>& out);  // appends
 
+  // Nothing moves from freeze() on; submit() and cancel() may still be called. After thaw() the step under way takes
+  // the time it still had to take. Call advance() with the same time before either.
+  void freeze(Time now) { frozen_at_ = now; }
+  void thaw(Time now);
+
   void slow_down(double factor) { slowness_ = factor; }  // of the steps that begin from now on; 1: as the profile says
   void forget_cache() { pool_.forget(); }
 
@@ -123,6 +128,7 @@ class Engine {
   std::uint32_t batch_ = 0;
   double slowness_ = 1;
   Time step_began_ = never, step_ends_ = never;
+  Time frozen_at_ = never;  // never: it runs
   EngineCounts counts_;
 };
 

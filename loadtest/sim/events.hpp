@@ -17,6 +17,8 @@ struct SimEvent {
     first_token,  // of request `who`, at the gateway
     ended,        // its answer's end, at the gateway
     limit,        // one of its attempt's time limits
+    fault,        // number `who` of the settings
+    probe,        // of endpoint `who`, which a fault has touched
     tick,         // the Dispatcher's own
   };
   Time at{};

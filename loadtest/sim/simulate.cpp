@@ -57,7 +57,7 @@ std::string choose_profiles(const std::vector<std::string>& texts, const config:
 
 // A configuration, ready to be played; it says what is wrong with it.
 std::optional<SimSettings> prepare(const SimulateOptions& options, const std::string& file,
-                                   const std::vector<std::string>& sets) {
+                                   const std::vector<std::string>& sets, Nanos span) {
   config::Loaded loaded = config::load_file(file, sets);
   for (const config::Problem& problem : loaded.problems)
     std::fprintf(stderr, "%s\n", config::to_text(problem, file).c_str());
@@ -71,6 +71,7 @@ std::optional<SimSettings> prepare(const SimulateOptions& options, const std::st
   std::string problem;
   if (!settings.catalog->routes.contains(settings.route)) problem = unknown("model", settings.route, routes);
   if (problem.empty()) problem = choose_profiles(options.profiles, *settings.catalog, settings.profiles);
+  if (problem.empty()) settings.faults = parse_faults(options.faults, *settings.catalog, span, problem);
   const auto slo = problem.empty() ? parse_slo(options.load.slo, problem) : std::nullopt;
   if (!slo) {
     usage(problem);
@@ -95,17 +96,18 @@ void show_progress(std::size_t done, std::size_t of) {
 }  // namespace
 
 int simulate(const SimulateOptions& options) {
-  auto settings = prepare(options, options.config, options.sets);
+  const Plan plan = plan_requests(options.load);
+  if (!plan.problem.empty()) return usage(plan.problem);
+  const Nanos span = plan.requests.empty() ? Nanos(0) : plan.requests.back().at;
+  auto settings = prepare(options, options.config, options.sets, span);
   if (!settings) return exit_usage;
   const bool compares = options.seeds > 1 || !options.compare.empty();
   if (compares && !options.load.records.empty()) return usage("--records is of one run: without --seeds and --compare");
-  const Plan plan = plan_requests(options.load);
-  if (!plan.problem.empty()) return usage(plan.problem);
   Output output;
   if (const std::string problem = output.open(options.load); !problem.empty()) return usage(problem);
   std::vector<Contender> contenders{{titled(options.config, options.sets), std::move(*settings)}};
   if (!options.compare.empty()) {
-    auto other = prepare(options, options.compare, {});
+    auto other = prepare(options, options.compare, {}, span);
     if (!other) return exit_usage;
     contenders.push_back({options.compare, std::move(*other)});
   }

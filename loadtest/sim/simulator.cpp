@@ -5,6 +5,7 @@
 
 #include "backends/engine/engine.hpp"
 #include "loadtest/sim/events.hpp"
+#include "policies/base/random.hpp"
 #include "policies/dispatcher.hpp"
 
 namespace headgate::loadtest {
@@ -62,10 +63,13 @@ class Simulator {
       by_place_.emplace_back(engines_.back().places());
       promised_.push_back(never);
     }
+    states_.resize(engines_.size());
+    probed_.resize(engines_.size());
   }
 
   RunResult run() {
     if (!plan_.empty()) events_.put({start + plan_[0].at, What::arrival, 0});
+    if (!settings_.faults.empty()) events_.put({start + settings_.faults[0].at, What::fault, 0});
     while (!events_.empty() && result_.tally.whole().ended < plan_.size()) {
       const SimEvent event = events_.take();
       now_ = event.at;
@@ -90,6 +94,8 @@ class Simulator {
     bool attempting = false;
     engine::RequestKey key = engine::RequestKey::none;
     Time first_token_by = never, end_by = never;
+    Nanos idle = Nanos::max();
+    Time silence_checked = never;  // when check_limits() looks for it next
     policies::Outcome outcome;
   };
 
@@ -98,6 +104,8 @@ class Simulator {
   void happen(const SimEvent& event) {
     if (event.what == What::arrival) return arrive(event.who);
     if (event.what == What::engine) return run_engine(event.who);
+    if (event.what == What::fault) return apply_fault(event.who);
+    if (event.what == What::probe) return probe(event.who);
     if (event.what == What::tick) {
       promised_wake_ = never;
       return dispatcher_.tick(now_, orders_);
@@ -144,8 +152,11 @@ class Simulator {
     live.attempting = true;
     live.first_token_by = std::min(go.first_byte_by, go.first_token_by);
     live.end_by = go.end_by;
+    live.idle = go.idle;
+    live.key = engine::RequestKey::none;
     Record& mine = record(request);
     ++mine.attempts;
+    if (!mine.stream) mine.content_events = 0;  // none of an earlier attempt's has been seen
     mine.backend = result_.names.number(settings_.catalog->targets[policies::index(go.backend)]->name);
     events_.put({now_ + settings_.network, What::submit, request, live.serial});
     for (const Time by : {live.first_token_by, live.end_by}) {
@@ -156,15 +167,86 @@ class Simulator {
   void submit(std::uint32_t request) {
     Live& live = live_[request];
     const Planned& planned = plan_[request];
+    const ServerState& server = states_[live.endpoint];
+    if (server.down) return come_to_nothing(request, {.end = policies::End::connect});
+    if (server.status != 0) {
+      const policies::Outcome said{
+          .end = policies::End::status, .status = server.status, .retry_after = server.retry_after};
+      return come_to_nothing(request, said);
+    }
     engine::Engine& engine = engines_[live.endpoint];
     live.key = engine.submit(now_, {planned.input, planned.output});
     if (live.key == engine::RequestKey::none) {
-      live.outcome = {.end = policies::End::status, .status = 503, .retry_after = std::chrono::seconds(1)};
-      events_.put({now_ + settings_.network, What::ended, request, live.serial});
-      return;
+      const policies::Outcome full{.end = policies::End::status, .status = 503, .retry_after = std::chrono::seconds(1)};
+      return come_to_nothing(request, full);
     }
     by_place_[live.endpoint][engine::place_of(live.key)] = request;
     promise(live.endpoint);
+  }
+
+  // Its attempt ends like that as soon as the gateway hears of it.
+  void come_to_nothing(std::uint32_t request, const policies::Outcome& outcome) {
+    Live& live = live_[request];
+    live.key = engine::RequestKey::none;
+    live.outcome = outcome;
+    events_.put({now_ + settings_.network, What::ended, request, live.serial});
+  }
+
+  void apply_fault(std::uint32_t number) {
+    if (number + 1 < settings_.faults.size())
+      events_.put({start + settings_.faults[number + 1].at, What::fault, number + 1});
+    const SimFault& fault = settings_.faults[number];
+    const auto endpoint = static_cast<std::uint32_t>(policies::index(fault.endpoint));
+    run_engine(endpoint);
+    engine::Engine& engine = engines_[endpoint];
+    const ServerState old = std::exchange(states_[endpoint], fault.state);
+    if (fault.state.down && !old.down) {
+      break_streams(endpoint);
+      engine = engine::Engine(engine.profile());
+    } else if (old.stalled && !fault.state.stalled) {
+      engine.thaw(now_);
+    }
+    if (fault.state.stalled && !old.stalled) engine.freeze(now_);
+    engine.slow_down(fault.state.slowness);
+    promise(endpoint);
+    if (probed_[endpoint]) return;
+    probed_[endpoint] = true;
+    events_.put({now_ + next_probe(endpoint), What::probe, endpoint});
+  }
+
+  void break_streams(std::uint32_t endpoint) {
+    for (std::uint32_t place = 0; place < by_place_[endpoint].size(); ++place) {
+      const std::uint32_t request = by_place_[endpoint][place];
+      const Live& live = live_[request];
+      const bool here = live.attempting && live.endpoint == endpoint && live.key != engine::RequestKey::none &&
+                        engine::place_of(live.key) == place;
+      if (!here) continue;
+      const bool begun = record(request).stream && record(request).content_events > 0;
+      come_to_nothing(request, {.end = begun ? policies::End::truncated : policies::End::sent_no_answer});
+    }
+  }
+
+  const config::ProbeOptions* probing(std::uint32_t endpoint) const {
+    for (const config::ProbeTarget& target : settings_.catalog->probes) {
+      if (policies::index(target.endpoint) == endpoint) return &target.probe;
+    }
+    return nullptr;
+  }
+
+  // As the prober draws them: 0.8 to 1.2 of the interval.
+  Nanos next_probe(std::uint32_t endpoint) {
+    const config::ProbeOptions* const probe = probing(endpoint);
+    if (probe == nullptr) return Nanos::max();
+    const double jitter = 0.8 + 0.4 * unit(draw(settings_.catalog->options.seed, endpoint, ++probes_));
+    return Nanos(static_cast<std::int64_t>(static_cast<double>(probe->interval.count()) * jitter));
+  }
+
+  void probe(std::uint32_t endpoint) {
+    const config::ProbeOptions* const options = probing(endpoint);
+    if (options == nullptr) return;
+    const ServerState& server = states_[endpoint];
+    dispatcher_.probed(now_, policies::EndpointId{endpoint}, {.ok = !server.down && !server.stalled}, orders_);
+    events_.put({now_ + next_probe(endpoint), What::probe, endpoint});
   }
 
   void promise(std::uint32_t endpoint) {
@@ -184,6 +266,7 @@ class Simulator {
       if (!live.attempting || live.key != event.key) continue;
       if (event.what == engine::EngineEvent::What::token) token(request, event.at);
       if (event.what != engine::EngineEvent::What::finished) continue;
+      live.key = engine::RequestKey::none;  // what is on its way arrives
       live.outcome = {.end = policies::End::ok, .status = 200, .output_tokens = event.index};
       events_.put({event.at + settings_.network, What::ended, request, live.serial});
     }
@@ -200,16 +283,29 @@ class Simulator {
         mine.first = at;
       }
     }
-    if (mine.content_events++ == 0)
-      events_.put({made + settings_.network, What::first_token, request, live_[request].serial});
     mine.last = at;
+    if (mine.content_events++ > 0 || !mine.stream) return;
+    events_.put({made + settings_.network, What::first_token, request, live_[request].serial});
+    check_silence(request, start + at);
+  }
+
+  void check_silence(std::uint32_t request, Time heard) {
+    Live& live = live_[request];
+    live.silence_checked = after(heard, live.idle);
+    if (live.silence_checked != never) events_.put({live.silence_checked, What::limit, request, live.serial});
   }
 
   void check_limits(std::uint32_t request) {
     const Live& live = live_[request];
     if (now_ >= live.end_by) return end_attempt(request, {.end = policies::End::out_of_time});
-    if (now_ >= live.first_token_by && record(request).content_events == 0)
+    const Record& mine = record(request);
+    if (mine.stream && mine.content_events > 0) {
+      const Time heard = start + mine.last;
+      if (now_ >= after(heard, live.idle)) return end_attempt(request, {.end = policies::End::stalled});
+      if (now_ >= live.silence_checked) check_silence(request, heard);
+    } else if (now_ >= live.first_token_by) {
       end_attempt(request, {.end = policies::End::first_token_late});
+    }
   }
 
   void end_attempt(std::uint32_t request, const policies::Outcome& outcome) {
@@ -227,9 +323,8 @@ class Simulator {
   void refuse(std::uint32_t request, policies::Code code) {
     Record& mine = record(request);
     mine.reason = result_.names.number(std::string(code_of(code)));
-    conclude(request, refuses(code)             ? Outcome::refused
-                      : mine.content_events > 0 ? Outcome::cut
-                                                : Outcome::failed_before_first_token);
+    const bool begun = mine.stream && mine.content_events > 0;
+    conclude(request, refuses(code) ? Outcome::refused : begun ? Outcome::cut : Outcome::failed_before_first_token);
   }
 
   void conclude(std::uint32_t request, Outcome outcome) {
@@ -243,10 +338,13 @@ class Simulator {
   const SimSettings& settings_;
   const std::vector<Planned>& plan_;
   policies::Dispatcher dispatcher_;
-  std::vector<engine::Engine> engines_;               // by endpoint id, as the next two
+  std::vector<engine::Engine> engines_;               // by endpoint id, as the next four
   std::vector<std::vector<std::uint32_t>> by_place_;  // the request at each of its places
   std::vector<Time> promised_;                        // when it will be run
-  std::vector<Live> live_;                            // by request
+  std::vector<ServerState> states_;
+  std::vector<bool> probed_;  // a fault has touched it
+  std::uint64_t probes_ = 0;
+  std::vector<Live> live_;  // by request
   SimEvents events_;
   policies::Orders orders_;
   std::vector<engine::EngineEvent> made_;

@@ -4,7 +4,8 @@
 //   const RunResult result = simulate(settings, plan_requests(options).requests);
 //
 // Between caller and gateway no time passes; between gateway and backend `network`, each way. Requests name no text, so
-// nothing of them is cached. Times of the result count from the first arrival.
+// nothing of them is cached. Times of the result count from the first arrival. Servers that a fault has touched are
+// probed from then on, as the gateway probes all of them.
 #pragma once
 
 #include <memory>
@@ -14,6 +15,7 @@
 #include "backends/engine/profile.hpp"
 #include "config/catalog.hpp"
 #include "loadtest/runner.hpp"
+#include "loadtest/sim/faults.hpp"
 
 namespace headgate::loadtest {
 
@@ -21,6 +23,7 @@ struct SimSettings {
   std::shared_ptr<const config::Catalog> catalog;
   std::string route;                      // that every request asks for; one of the catalog
   std::vector<engine::Profile> profiles;  // by endpoint id
+  std::vector<SimFault> faults;           // by time
   Slo slo;
   Nanos network = std::chrono::microseconds(250);
 };

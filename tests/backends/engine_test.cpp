@@ -233,6 +233,32 @@ TEST(Engine, ASlowOneTakesSoManyTimesAsLong) {
   EXPECT_EQ(host.log(), (Log{"31 p0", "31 t0.0", "86 t0.1", "86 f0"})) << "the step under way is as it was";
 }
 
+// A prompt of 9 takes 10 + 1 + 9 ms, a token 11. Frozen from 25 to 125: of the step that ends at 31, 6 ms are left.
+// What is submitted meanwhile waits; the 9 of its prompt and the first's token make a step of 10 + 2 + 9 ms.
+TEST(Engine, FrozenItTakesUpWhereItStopped) {
+  Host host(round_figures());
+  host.submit(0ms, 9, 3);
+  host.run(25ms);
+  host.engine.freeze(at(25ms));
+  host.submit(50ms, 9, 1);
+  EXPECT_EQ(host.engine.next(), never);
+  host.run(125ms);
+  host.engine.thaw(at(125ms));
+  host.run(1s);
+  EXPECT_EQ(host.log(), (Log{"20 p0", "20 t0.0", "131 t0.1", "152 t0.2", "152 f0", "152 p1", "152 t1.0", "152 f1"}));
+  host.expect_at_rest();
+}
+
+TEST(Engine, FrozenWhileIdleItBeginsWithItsThaw) {
+  Host host(round_figures());
+  host.engine.freeze(at(0ms));
+  host.submit(10ms, 9, 1);
+  host.run(100ms);
+  host.engine.thaw(at(100ms));
+  host.run(1s);
+  EXPECT_EQ(host.log(), (Log{"120 p0", "120 t0.0", "120 f0"}));
+}
+
 TEST(Engine, IsAsGoodWhenItsHostIsLate) {
   Host prompt_host(round_figures()), late(round_figures());
   for (Host* host : {&prompt_host, &late}) host->submit(0ms, 20, 5);

@@ -10,9 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Loaded set(const std::string& text, std::vector<std::string> sets) {
-  return load_text(text, environment_of({}), sets);
-}
+Loaded set(const std::string& text, std::vector<std::string> sets) { return load_text(text, environment_of({}), sets); }
 std::string problem_of(const std::string& text, const std::string& one) { return all_of(set(text, {one})); }
 
 TEST(SetField, ReplacesAValueOrAddsOneThatTheFileLeavesOut) {
@@ -35,9 +33,10 @@ TEST(SetField, TheLastOfTwoWins) {
 }
 
 TEST(SetField, TakesListsObjectsAndNamesWithDots) {
-  const Loaded loaded = set(text_of({.routes = R"({"a.b=c": {"pools": ["small"]}})"}),
-                            {R"(routes["a.b=c"].retry.attempts_max=1)", R"(cors.origins=["https://a.example"])",
-                             R"(pools.small.backends=[{"url": "http://127.0.0.1:9002"}, {"url": "http://127.0.0.1:9003"}])"});
+  const Loaded loaded =
+      set(text_of({.routes = R"({"a.b=c": {"pools": ["small"]}})"}),
+          {R"(routes["a.b=c"].retry.attempts_max=1)", R"(cors.origins=["https://a.example"])",
+           R"(pools.small.backends=[{"url": "http://127.0.0.1:9002"}, {"url": "http://127.0.0.1:9003"}])"});
   ASSERT_TRUE(loaded.options) << all_of(loaded);
   EXPECT_EQ(loaded.options->routes.at("a.b=c").retry.attempts_max, 1u);
   EXPECT_EQ(loaded.options->cors.origins, std::vector<std::string>{"https://a.example"});
@@ -51,17 +50,18 @@ TEST(SetField, SaysWhichStepIsWrongAndWhatWasMeant) {
   const Row rows[] = {
       {"pools.small.queue.request_max=9",
        "f: $.pools.small.queue: has no field \"request_max\"; did you mean \"requests_max\"? (--set)\n"},
-      {"pools.smal.queue.requests_max=9",
-       "f: $.pools: has no entry \"smal\"; did you mean \"small\"? (--set)\n"},
+      {"pools.smal.queue.requests_max=9", "f: $.pools: has no entry \"smal\"; did you mean \"small\"? (--set)\n"},
       {"pools.small.backends[1].slots=3", "f: $.pools.small.backends: has 1 items in the file (--set)\n"},
       {"pools.small.backends.slots=3", "f: $.pools.small.backends: is a list: [0] is its first item (--set)\n"},
       {"pools[0]=3", "f: $.pools: is an object: a name must follow (--set)\n"},
       {"workers.more=3", "f: $.workers: is a single value: nothing can stand behind it (--set)\n"},
       {"workers=0", "f: $.workers: is 0, must be 1..256 (--set)\n"},
       {"workers", "f: --set \"workers\" must be PATH=VALUE, such as pools.small.queue.requests_max=4 (--set)\n"},
-      {"pools..small=1", "f: --set \"pools..small=1\" must be PATH=VALUE, such as pools.small.queue.requests_max=4 (--set)\n"},
+      {"pools..small=1",
+       "f: --set \"pools..small=1\" must be PATH=VALUE, such as pools.small.queue.requests_max=4 (--set)\n"},
       {"pools.small.backends[x]=1",
-       "f: --set \"pools.small.backends[x]=1\" must be PATH=VALUE, such as pools.small.queue.requests_max=4 (--set)\n"}};
+       "f: --set \"pools.small.backends[x]=1\" must be PATH=VALUE, such as pools.small.queue.requests_max=4 "
+       "(--set)\n"}};
   for (const Row& row : rows) EXPECT_EQ(problem_of(text_of({}), row.set), row.problem) << row.set;
 }
 

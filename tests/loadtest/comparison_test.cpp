@@ -53,8 +53,8 @@ TEST(Comparison, TellsWhatAQueueBringsAndCosts) {
   const Summary& apart = all["difference"];
   EXPECT_LT(apart["refused"]["mean"].get<double>() + apart["refused"]["ci95"].get<double>(), 0);
   EXPECT_GT(apart["ttft_ms"]["p99"]["mean"].get<double>() - apart["ttft_ms"]["p99"]["ci95"].get<double>(), 0);
-  EXPECT_NEAR(apart["ok"]["mean"].get<double>(), all["b"]["ok"]["mean"].get<double>() - all["a"]["ok"]["mean"].get<double>(),
-              0.01);
+  EXPECT_NEAR(apart["ok"]["mean"].get<double>(),
+              all["b"]["ok"]["mean"].get<double>() - all["a"]["ok"]["mean"].get<double>(), 0.01);
   EXPECT_EQ(check_condition(all, "difference.refused.mean<0"), "");
   const std::string table = table_of_comparison(all);
   EXPECT_NE(table.find("A  queue of 2\nB  queue of 30\n"), table.npos) << table;

@@ -18,13 +18,14 @@ TEST(Timeline, ReadsAnEventWithACommandThatHoldsSemicolons) {
   const auto event =
       parse_event("at=1/3;label=killed small/b1;kill=small/b1;streams=5;run=kill -9 7; echo a=b", problem);
   ASSERT_TRUE(event) << problem;
-  EXPECT_FALSE(event->at);
-  EXPECT_NEAR(event->share, 1.0 / 3, 1e-9);
+  EXPECT_EQ(event->when.at, 0ns);
+  EXPECT_NEAR(event->when.share, 1.0 / 3, 1e-9);
+  EXPECT_NEAR(static_cast<double>(event->when.in(9s).count()), 3e9, 10);
   EXPECT_EQ(event->label, "killed small/b1");
   EXPECT_EQ(event->kill, "small/b1");
   EXPECT_EQ(event->streams_min, 5u);
   EXPECT_EQ(event->command, "kill -9 7; echo a=b");
-  EXPECT_EQ(parse_event("at=15s;run=true", problem)->at, Nanos{15s});
+  EXPECT_EQ(parse_event("at=15s;run=true", problem)->when.in(9s), Nanos{15s});
   EXPECT_EQ(parse_event("at=0.5;run=true", problem)->label, "true");
 }
 

@@ -1,0 +1,43 @@
+// What goes wrong with the model servers of a simulation, and when: as text, and as the changes it comes to.
+//
+//   at=WHEN;backend=POOL/NAME;do=WHAT[;for=DURATION]      WHEN: "60s", or a share of the arrivals' span: "1/3"
+//   at=60s;backend=small/b1;do=kill;for=20s               POOL/* stands for all servers of the pool
+//
+//   kill     the process is gone: connections refused, streams broken; it comes back with an empty cache
+//   stall    it accepts and says nothing; what it was doing goes on afterwards
+//   slow     every step takes factor= times as long (5)
+//   storm    every request is answered status= (429) with retry-after= (1s)
+//   flap     killed and back, in turn, each for every= (2s)
+//   recover  back to normal
+// for= is the time after which it recovers by itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/catalog.hpp"
+#include "policies/base/time.hpp"
+
+namespace headgate::loadtest {
+
+// How a server is from some time on.
+struct ServerState {
+  bool down = false, stalled = false;
+  double slowness = 1;
+  std::uint16_t status = 0;  // 0: it works; else its answer to every request
+  Nanos retry_after{0};      // with that status
+};
+
+struct SimFault {
+  Nanos at{};  // since the start of the arrivals' span
+  policies::EndpointId endpoint{};
+  ServerState state;
+};
+
+// By time. On error nothing, and `problem` says what is wrong.
+std::vector<SimFault> parse_faults(const std::vector<std::string>& texts, const config::Catalog& catalog, Nanos span,
+                                   std::string& problem);
+
+}  // namespace headgate::loadtest
