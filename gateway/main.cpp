@@ -183,6 +183,12 @@ int main(int argc, char** argv) {
   add_plan_flags(*simulate_app, simulate.load);
   simulate_app->add_option("--profile", simulate.profiles, "of the model servers: NAME, or POOL=NAME (repeatable)")
       ->capture_default_str();
+  simulate_app
+      ->add_option("--retries", simulate.retries,
+                   "callers send again so often what they may, as the official SDKs do (those: 2)")
+      ->check(CLI::Range(0, 10))
+      ->capture_default_str();
+  simulate_app->add_option("--patience", simulate.patience, "callers leave when no content has come by then, as 20s");
   simulate_app->add_option(
       "--fault", simulate.faults,
       "at=WHEN;backend=POOL/NAME;do=kill|stall|slow|storm|flap|recover[;for=DURATION] (repeatable); "

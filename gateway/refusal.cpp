@@ -13,16 +13,24 @@ namespace {
 using R = Refusal;
 using S = ShouldRetry;
 using E = Ending;
+using policies::Code;
 
 constexpr std::string_view invalid = "invalid_request_error", overloaded = "overloaded_error",
                            timeout = "timeout_error", upstream = "upstream_error";
+
+// What the Dispatcher decides is in its own table.
+constexpr RefusalRow decided(R refusal, policies::Code code, std::string_view type, E ending,
+                             std::string_view message) {
+  const policies::AnswerCode& row = policies::answer_code(code);
+  return {refusal, row.status, type, row.name, row.should_retry, row.refuses, ending, message};
+}
 
 constexpr std::array<RefusalRow, refusals> table{{
     {R::invalid_api_key, 401, invalid, "invalid_api_key", S::no, true, E::rejected,
      "No valid API key: send Authorization: Bearer KEY, or x-api-key"},
     {R::model_not_allowed, 403, invalid, "model_not_allowed", S::no, true, E::rejected,
      "This key may not use the model \\\"%d\\\""},
-    {R::model_not_found, 404, invalid, "model_not_found", S::no, true, E::rejected, "There is no model \\\"%d\\\""},
+    decided(R::model_not_found, Code::model_not_found, invalid, E::rejected, "There is no model \\\"%d\\\""),
     {R::invalid_body, 400, invalid, "invalid_body", S::no, true, E::rejected, "The request body is invalid: %d"},
     {R::invalid_header, 400, invalid, "invalid_header", S::no, true, E::rejected, "A header is invalid: %d"},
     {R::context_length_exceeded, 400, invalid, "context_length_exceeded", S::no, true, E::rejected,
@@ -40,29 +48,28 @@ constexpr std::array<RefusalRow, refusals> table{{
      "The request body of %v bytes is over the %l bytes of body memory that are free"},
     {R::bodies_per_key, 429, "rate_limit_error", "bodies_per_key", S::first_time, true, E::refused,
      "The request body of %v bytes is over the %l bytes that this key may still hold"},
-    {R::queue_full, 503, overloaded, "queue_full", S::first_time, true, E::refused,
-     "The queue of this model is full: %v waiting, limit %l"},
-    {R::upstream_socket, 503, overloaded, "upstream_socket", S::first_time, true, E::refused,
-     "The gateway has no file descriptor or memory left for a connection to a backend"},
-    {R::deadline_unmeetable, 503, overloaded, "deadline_unmeetable", S::first_time, true, E::refused,
-     "The predicted wait of %v ms is over the %l ms that are left"},
-    {R::deadline_exceeded, 504, timeout, "deadline_exceeded", S::no, true, E::refused,
-     "The request waited %v ms for a backend, over its limit of %l ms"},
-    {R::no_healthy_backend, 503, overloaded, "no_healthy_backend", S::first_time, true, E::refused,
-     "Every backend of this model is down or cooling"},
-    {R::upstream_failed, 502, upstream, "upstream_failed", S::no, false, E::failed,
-     "The backend failed before it had answered"},
+    decided(R::queue_full, Code::queue_full, overloaded, E::refused,
+            "The queue of this model is full: %v waiting, limit %l"),
+    decided(R::upstream_socket, Code::no_socket, overloaded, E::refused,
+            "The gateway has no file descriptor or memory left for a connection to a backend"),
+    decided(R::deadline_unmeetable, Code::deadline_unmeetable, overloaded, E::refused,
+            "The predicted wait of %v ms is over the %l ms that are left"),
+    decided(R::deadline_exceeded, Code::deadline_exceeded, timeout, E::refused,
+            "The request waited %v ms for a backend, over its limit of %l ms"),
+    decided(R::no_healthy_backend, Code::no_healthy_backend, overloaded, E::refused,
+            "Every backend of this model is down or cooling"),
+    decided(R::upstream_failed, Code::upstream_failed, upstream, E::failed,
+            "The backend failed before it had answered"),
     {R::upstream_in_band, 502, upstream, "upstream_failed", S::unsaid, false, E::failed,
      "The backend answered with an error"},
     {R::upstream_overloaded, 503, upstream, "upstream_failed", S::unsaid, false, E::failed,
      "The backend says that it is overloaded"},
-    {R::upstream_timeout, 504, upstream, "upstream_timeout", S::no, false, E::failed,
-     "The backend did not answer in time: %v ms passed, the limit for %d is %l ms"},
-    {R::upstream_auth, 502, upstream, "upstream_auth", S::no, false, E::failed,
-     "The backend refused the gateway's credentials"},
-    {R::upstream_status, 502, upstream, "upstream_status", S::unsaid, false, E::failed,
-     "The backend answered with an error status"},
-    {R::stream_cut, 502, upstream, "stream_cut", S::unsaid, false, E::cut, "The stream ended before its end: %d"},
+    decided(R::upstream_timeout, Code::upstream_timeout, upstream, E::failed,
+            "The backend did not answer in time: %v ms passed, the limit for %d is %l ms"),
+    decided(R::upstream_auth, Code::upstream_auth, upstream, E::failed,
+            "The backend refused the gateway's credentials"),
+    decided(R::upstream_status, Code::as_received, upstream, E::failed, "The backend answered with an error status"),
+    decided(R::stream_cut, Code::stream_cut, upstream, E::cut, "The stream ended before its end: %d"),
     {R::tls_required, 400, invalid, "tls_required", S::no, true, E::rejected, "This port speaks TLS: use https://"},
     {R::bad_request, 400, invalid, "bad_request", S::no, true, E::rejected, "Not a valid HTTP request: %d"},
     {R::version_not_supported, 505, invalid, "version_not_supported", S::no, true, E::rejected,
@@ -105,8 +112,6 @@ const RowText& text_of(Refusal refusal) {
   static const std::vector<RowText> texts(table.begin(), table.end());
   return texts[static_cast<std::size_t>(refusal)];
 }
-
-constexpr std::int64_t advice_longest_s = 60;  // the SDKs ignore longer ones and retry at once
 
 std::int64_t round_up(Nanos time, Nanos unit) { return (time.count() + unit.count() - 1) / unit.count(); }
 
@@ -163,7 +168,8 @@ void append_advice(std::string& out, const RefusalRow& row, const RefusalAnswer&
     out += "\r\n";
   }
   if (row.should_retry == ShouldRetry::unsaid) return;
-  const bool retry = row.should_retry == ShouldRetry::first_time && answer.repeat_ok && seconds <= advice_longest_s;
+  const bool retry = row.should_retry == ShouldRetry::first_time && answer.repeat_ok &&
+                     std::chrono::seconds(seconds) <= policies::advice_longest;
   out += retry ? "x-should-retry: true\r\n" : "x-should-retry: false\r\n";
 }
 
@@ -172,7 +178,6 @@ void append_advice(std::string& out, const RefusalRow& row, const RefusalAnswer&
 const RefusalRow& row_of(Refusal refusal) { return table[static_cast<std::size_t>(refusal)]; }
 
 RefusalAnswer refusal_for(const policies::Answer& answer, const policies::Outcome& last) {
-  using policies::Code;
   RefusalAnswer out;
   out.retry_after = answer.retry_after;
   out.repeat_ok = answer.repeat_ok;

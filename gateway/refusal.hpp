@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "gateway/ending.hpp"
+#include "policies/answer_codes.hpp"
 #include "policies/calls.hpp"
 #include "policies/orders.hpp"
 
@@ -55,11 +56,7 @@ enum class Refusal : std::uint8_t {  // detail, param, value and limit: what the
 };
 inline constexpr std::size_t refusals = static_cast<std::size_t>(Refusal::internal) + 1;
 
-enum class ShouldRetry : std::uint8_t {
-  unsaid,
-  no,
-  first_time,  // by RefusalAnswer::repeat_ok
-};
+using policies::ShouldRetry;  // first_time: by RefusalAnswer::repeat_ok
 
 struct RefusalRow {
   Refusal refusal{};

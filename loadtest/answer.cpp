@@ -93,6 +93,8 @@ std::string_view name_of(Outcome outcome) {
       return "cut_dirty";
     case Outcome::wrong_count:
       return "wrong_count";
+    case Outcome::left:
+      return "left";
   }
   return "?";
 }

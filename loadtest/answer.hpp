@@ -39,6 +39,7 @@ enum class Outcome : std::uint8_t {
   cut,                        // content, then exactly one error event, no [DONE], no finish
   cut_dirty,                  // content, and any other end that is not whole
   wrong_count,                // whole, but not the tokens asked for
+  left,                       // the caller went before any content had come
 };
 std::string_view name_of(Outcome outcome);
 

@@ -32,6 +32,7 @@ struct Record {
   Nanos last{}, gap_max{};
   std::uint32_t content_events = 0, reported_input = 0, reported_output = 0;
   std::uint32_t attempts = 0;
+  std::uint32_t sends = 1;                            // by the caller, its own retries included
   std::uint16_t status = 0, backend = 0, reason = 0;  // the last two by Names
   bool stream = true;
   Outcome outcome = Outcome::pending;

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <ostream>
 
 namespace headgate::loadtest {
@@ -126,6 +127,9 @@ Summary summarize(const RunResult& result, const Slo& slo) {
   summary["failed_by"] = tally.failed_by.empty() ? Summary::object() : Summary(tally.failed_by);
   summary["cut"] = count(Outcome::cut);
   summary["cut_dirty"] = count(Outcome::cut_dirty);
+  summary["left"] = count(Outcome::left);
+  summary["retries"] = std::accumulate(result.records.begin(), result.records.end(), std::uint64_t{0},
+                                       [](std::uint64_t sum, const Record& one) { return sum + one.sends - 1; });
   summary["wrong_count"] = count(Outcome::wrong_count);
   if (count(Outcome::wrong_count) > 0) summary["wrong_count_examples"] = examples(result, Outcome::wrong_count);
   if (count(Outcome::cut_dirty) > 0) summary["cut_dirty_examples"] = examples(result, Outcome::cut_dirty);
@@ -156,6 +160,7 @@ void write_records(std::ostream& out, const RunResult& result) {
                     {"status", record.status},
                     {"backend", result.names[record.backend]},
                     {"attempts", record.attempts},
+                    {"sends", record.sends},
                     {"intended_ms", stamp(record.intended)},
                     {"lag_ms", stamp(record.sent - record.intended)},
                     {"e2e_ms", stamp(record.e2e())},

@@ -111,6 +111,12 @@ std::string table_of(const Summary& summary) {
   table += text("  cut by one error event     %llu\n", number(summary, "cut"));
   table += text("  cut otherwise              %llu\n", number(summary, "cut_dirty"));
   table += text("  wrong token count          %llu\n", number(summary, "wrong_count"));
+  if (number(summary, "left") > 0) {
+    table += text("  caller left before content %llu\n", number(summary, "left"));
+  }
+  if (number(summary, "retries") > 0) {
+    table += text("  sent again by callers      %llu\n", number(summary, "retries"));
+  }
   for (const char* kind : {"wrong_count_examples", "cut_dirty_examples"}) {
     if (!summary.contains(kind)) continue;
     for (const Summary& example : summary[kind]) {

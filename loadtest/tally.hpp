@@ -30,7 +30,7 @@ class Tally {
   Window recent() const;                  // of the last 10 s
   double recent_span_s(Nanos now) const;  // 10 s, less at the start
 
-  std::array<std::uint64_t, 7> outcomes{};  // by Outcome
+  std::array<std::uint64_t, 8> outcomes{};  // by Outcome
   std::map<std::string, std::uint64_t> refused_by, failed_by;
   Histogram lag;
 

@@ -12,6 +12,8 @@ namespace headgate::loadtest {
 struct SimEvent {
   enum class What : std::uint8_t {
     arrival,      // of request `who`
+    again,        // its caller's own retry
+    patience,     // of its caller is at its end
     submit,       // its attempt reaches the engine
     engine,       // engine `who` has something to do
     first_token,  // of request `who`, at the gateway

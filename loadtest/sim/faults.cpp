@@ -117,8 +117,9 @@ std::string parse_one(std::string_view text, const config::Catalog& catalog, Nan
     return "there is no backend \"" + fault.backend + "\"" + config::suggestion(fault.backend, known);
   }
   for (const policies::EndpointId endpoint : endpoints) {
-    const std::string wrong = expand(
-        fault, [&](Nanos at, const ServerState& state) { out.push_back({.at = at, .endpoint = endpoint, .state = state}); });
+    const std::string wrong = expand(fault, [&](Nanos at, const ServerState& state) {
+      out.push_back({.at = at, .endpoint = endpoint, .state = state});
+    });
     if (!wrong.empty()) return wrong;
   }
   return {};

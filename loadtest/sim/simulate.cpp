@@ -7,6 +7,7 @@
 
 #include "config/load.hpp"
 #include "config/nearest.hpp"
+#include "config/units.hpp"
 #include "loadtest/arrivals.hpp"
 #include "loadtest/output.hpp"
 #include "loadtest/sim/comparison.hpp"
@@ -71,6 +72,15 @@ std::optional<SimSettings> prepare(const SimulateOptions& options, const std::st
   std::string problem;
   if (!settings.catalog->routes.contains(settings.route)) problem = unknown("model", settings.route, routes);
   if (problem.empty()) problem = choose_profiles(options.profiles, *settings.catalog, settings.profiles);
+  settings.callers = {.retries = options.retries, .seed = options.load.seed};
+  if (!options.patience.empty()) {
+    const auto patience = config::parse_duration(options.patience);
+    if (patience && *patience > Nanos(0)) {
+      settings.callers.patience = *patience;
+    } else {
+      problem = "patience is \"" + options.patience + "\"; a duration such as 20s is wanted";
+    }
+  }
   if (problem.empty()) settings.faults = parse_faults(options.faults, *settings.catalog, span, problem);
   const auto slo = problem.empty() ? parse_slo(options.load.slo, problem) : std::nullopt;
   if (!slo) {

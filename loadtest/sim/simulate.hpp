@@ -13,6 +13,8 @@ struct SimulateOptions {
   std::string config;
   LoadOptions load;                              // arrivals, model, slo, where results go
   std::vector<std::string> profiles = {"demo"};  // NAME for all, POOL=NAME for the servers of a pool
+  std::uint32_t retries = 0;                     // of callers, as the official SDKs do; those have 2
+  std::string patience;                          // callers leave when no content has come by then; empty: they stay
   std::vector<std::string> faults;               // sim/faults.hpp; in every configuration alike
   std::vector<std::string> sets;                 // "pools.small.queue.requests_max=5", in `config` only
   std::uint32_t seeds = 1;                       // so many runs, from load.seed on; with several: means and intervals

@@ -16,42 +16,6 @@ using What = SimEvent::What;
 constexpr Time start = Time{} + std::chrono::hours(1);  // zero means "not set" in places
 constexpr std::uint64_t body_bytes_per_token = 5;
 
-// The codes of the gateway's own error bodies.
-std::string_view code_of(policies::Code code) {
-  switch (code) {
-    case policies::Code::model_not_found:
-      return "model_not_found";
-    case policies::Code::no_healthy_backend:
-      return "no_healthy_backend";
-    case policies::Code::queue_full:
-      return "queue_full";
-    case policies::Code::deadline_unmeetable:
-      return "deadline_unmeetable";
-    case policies::Code::deadline_exceeded:
-      return "deadline_exceeded";
-    case policies::Code::as_received:
-      return "upstream_status";
-    case policies::Code::upstream_failed:
-      return "upstream_failed";
-    case policies::Code::upstream_timeout:
-      return "upstream_timeout";
-    case policies::Code::upstream_auth:
-      return "upstream_auth";
-    case policies::Code::stream_cut:
-      return "stream_cut";
-    case policies::Code::no_socket:
-      return "upstream_socket";
-  }
-  return "";
-}
-
-// Decided before any backend worked.
-bool refuses(policies::Code code) {
-  using policies::Code;
-  return code == Code::model_not_found || code == Code::no_healthy_backend || code == Code::queue_full ||
-         code == Code::deadline_unmeetable || code == Code::deadline_exceeded || code == Code::no_socket;
-}
-
 class Simulator {
  public:
   Simulator(const SimSettings& settings, const std::vector<Planned>& plan)
@@ -95,7 +59,8 @@ class Simulator {
     engine::RequestKey key = engine::RequestKey::none;
     Time first_token_by = never, end_by = never;
     Nanos idle = Nanos::max();
-    Time silence_checked = never;  // when check_limits() looks for it next
+    policies::RequestId id = policies::RequestId::none;  // at the Dispatcher
+    Time silence_checked = never;                        // when check_limits() looks for it next
     policies::Outcome outcome;
   };
 
@@ -104,6 +69,8 @@ class Simulator {
   void happen(const SimEvent& event) {
     if (event.what == What::arrival) return arrive(event.who);
     if (event.what == What::engine) return run_engine(event.who);
+    if (event.what == What::again) return send(event.who);
+    if (event.what == What::patience) return lose_patience(event.who);
     if (event.what == What::fault) return apply_fault(event.who);
     if (event.what == What::probe) return probe(event.who);
     if (event.what == What::tick) {
@@ -130,20 +97,38 @@ class Simulator {
     Record& mine = record(request);
     mine.intended = mine.sent = planned.at;
     mine.stream = planned.stream;
+    if (settings_.callers.patience != Nanos::max())
+      events_.put({now_ + settings_.callers.patience, What::patience, request});
+    send(request);
+  }
+
+  void send(std::uint32_t request) {
+    const Planned& planned = plan_[request];
+    if (record(request).outcome != Outcome::pending) return;  // left meanwhile
     const config::Route& route = settings_.catalog->routes.find(settings_.route)->second;
-    dispatcher_.arrive(now_,
-                       {.owner = {.shard = 0, .slot = request},
-                        .route = route.id,
-                        .body_bytes = planned.input * body_bytes_per_token,
-                        .prompt_tokens = planned.input,
-                        .stream = planned.stream,
-                        .received = now_},
-                       orders_);
+    live_[request].id = dispatcher_.arrive(now_,
+                                           {.owner = {.shard = 0, .slot = request},
+                                            .route = route.id,
+                                            .body_bytes = planned.input * body_bytes_per_token,
+                                            .prompt_tokens = planned.input,
+                                            .stream = planned.stream,
+                                            .repeat = record(request).sends > 1,
+                                            .received = now_},
+                                           orders_);
+  }
+
+  void lose_patience(std::uint32_t request) {
+    const Record& mine = record(request);
+    if (mine.outcome != Outcome::pending || (mine.stream && mine.content_events > 0)) return;
+    Live& live = live_[request];
+    conclude(request, Outcome::left);
+    if (live.attempting) end_attempt(request, {.end = policies::End::cancelled});
+    dispatcher_.caller_gone(now_, live.id, orders_);
   }
 
   void obey(const policies::Order& order) {
     const std::uint32_t request = order.to.slot;
-    if (const auto* answer = std::get_if<policies::Answer>(&order.what)) return refuse(request, answer->code);
+    if (const auto* answer = std::get_if<policies::Answer>(&order.what)) return refuse(request, *answer);
     const auto& go = std::get<policies::Start>(order.what);
     Live& live = live_[request];
     live.attempt = go.attempt;
@@ -311,6 +296,7 @@ class Simulator {
   void end_attempt(std::uint32_t request, const policies::Outcome& outcome) {
     Live& live = live_[request];
     live.attempting = false;
+    live.outcome = outcome;
     engines_[live.endpoint].cancel(now_, std::exchange(live.key, engine::RequestKey::none));
     if (outcome.end == policies::End::ok) {
       record(request).status = 200;
@@ -320,11 +306,20 @@ class Simulator {
     dispatcher_.ended(now_, live.attempt, outcome, orders_);
   }
 
-  void refuse(std::uint32_t request, policies::Code code) {
+  void refuse(std::uint32_t request, const policies::Answer& answer) {
     Record& mine = record(request);
-    mine.reason = result_.names.number(std::string(code_of(code)));
+    const policies::AnswerCode& code = policies::answer_code(answer.code);
+    const policies::Outcome& last = live_[request].outcome;
     const bool begun = mine.stream && mine.content_events > 0;
-    conclude(request, refuses(code) ? Outcome::refused : begun ? Outcome::cut : Outcome::failed_before_first_token);
+    if (!begun && mine.sends <= settings_.callers.retries && would_retry(answer, last.status)) {
+      const Nanos advice = answer.code == policies::Code::as_received ? last.retry_after : answer.retry_after;
+      const double u = unit(draw(settings_.callers.seed, request, mine.sends));
+      events_.put({now_ + pause_before_retry(mine.sends - 1, advice, u), What::again, request});
+      ++mine.sends;
+      return;
+    }
+    mine.reason = result_.names.number(std::string(code.name));
+    conclude(request, code.refuses ? Outcome::refused : begun ? Outcome::cut : Outcome::failed_before_first_token);
   }
 
   void conclude(std::uint32_t request, Outcome outcome) {

@@ -15,6 +15,7 @@
 #include "backends/engine/profile.hpp"
 #include "config/catalog.hpp"
 #include "loadtest/runner.hpp"
+#include "loadtest/sim/callers.hpp"
 #include "loadtest/sim/faults.hpp"
 
 namespace headgate::loadtest {
@@ -24,6 +25,7 @@ struct SimSettings {
   std::string route;                      // that every request asks for; one of the catalog
   std::vector<engine::Profile> profiles;  // by endpoint id
   std::vector<SimFault> faults;           // by time
+  Callers callers;
   Slo slo;
   Nanos network = std::chrono::microseconds(250);
 };

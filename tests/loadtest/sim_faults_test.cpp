@@ -20,8 +20,9 @@ RunResult play(Fleet fleet, const std::vector<std::string>& faults, const std::v
 TEST(SimFaults, AreReadWithTheirTimesAndServers) {
   const Fleet fleet(3, 4);
   std::string problem;
-  const auto faults = parse_faults({"at=1/2;backend=p/b2;do=slow;factor=3;for=5s", "at=2s;backend=p/*;do=storm;status=503"},
-                                   *fleet.settings.catalog, 60s, problem);
+  const auto faults =
+      parse_faults({"at=1/2;backend=p/b2;do=slow;factor=3;for=5s", "at=2s;backend=p/*;do=storm;status=503"},
+                   *fleet.settings.catalog, 60s, problem);
   EXPECT_EQ(problem, "");
   ASSERT_EQ(faults.size(), 5u);
   for (std::size_t n = 0; n < 3; ++n) {
@@ -72,13 +73,15 @@ TEST(SimFaults, SayWhatIsWrong) {
 
 // The first token comes at 22.5 ms, then one each 20 ms: see TakesTheTimeThatEngineAndNetworkTake.
 TEST(SimFaults, AKillBreaksStreamsAndRefusesConnections) {
-  const RunResult result = play(Fleet(2, 4), {"at=1s;backend=p/*;do=kill;for=1s"},
-                                {{0ms, 100, 200, true}, {0ms, 100, 200, false}, {1500ms, 100, 3, true}, {9s, 100, 3, true}});
+  const RunResult result =
+      play(Fleet(2, 4), {"at=1s;backend=p/*;do=kill;for=1s"},
+           {{0ms, 100, 200, true}, {0ms, 100, 200, false}, {1500ms, 100, 3, true}, {9s, 100, 3, true}});
   EXPECT_EQ(result.records[0].outcome, Outcome::cut);
   EXPECT_EQ(result.records[0].ended, 1s + 250us);
   EXPECT_EQ(result.records[0].attempts, 1u);
   EXPECT_EQ(result.names[result.records[0].reason], "stream_cut");
-  EXPECT_EQ(result.records[1].outcome, Outcome::failed_before_first_token) << "a unary answer is nothing until it is whole";
+  EXPECT_EQ(result.records[1].outcome, Outcome::failed_before_first_token)
+      << "a unary answer is nothing until it is whole";
   EXPECT_EQ(result.records[2].outcome, Outcome::failed_before_first_token);
   EXPECT_EQ(result.records[2].attempts, 3u) << "both were tried, and one again after a pause";
   EXPECT_EQ(result.records[3].outcome, Outcome::ok);
@@ -107,7 +110,8 @@ TEST(SimFaults, AnotherServerTakesOverWhatHasNotBegun) {
 }
 
 TEST(SimFaults, AStallAddsItsLengthAndNothingElse) {
-  const RunResult result = play(Fleet(1, 4), {"at=100ms;backend=p/b1;do=stall;for=1s"}, {{0ms, 100, 50, true}, {500ms, 100, 2, true}});
+  const RunResult result =
+      play(Fleet(1, 4), {"at=100ms;backend=p/b1;do=stall;for=1s"}, {{0ms, 100, 50, true}, {500ms, 100, 2, true}});
   const Record& under_way = result.records[0];
   EXPECT_EQ(under_way.outcome, Outcome::ok);
   EXPECT_EQ(under_way.ttft(), 22500us);
