@@ -41,7 +41,7 @@ void add_plan_flags(CLI::App& app, loadtest::LoadOptions& o) {
   text("--stream-share", o.stream_share, "0..1 of the requests are streams");
   app.add_flag_callback(
       "--unary", [&o] { o.stream_share = 0; }, "no streams");
-  text("--trace", o.trace, "Azure CSV, or JSON lines {\"at_ms\":0,\"input\":10,\"output\":20}");
+  text("--trace", o.trace, "Azure CSV, Mooncake JSON lines, or {\"at_ms\":0,\"input\":10,\"output\":20} a line");
   text("--rate", o.rate, "requests per second, open loop");
   text("--arrivals", o.arrivals, "with --rate: poisson or azure-conv");
   text("--duration", o.duration, "how long, such as 30s");

@@ -1,5 +1,6 @@
 #include "loadtest/arrivals.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -10,7 +11,7 @@
 namespace headgate::loadtest {
 namespace {
 
-constexpr std::uint64_t use_stream = 100;  // of draw(); apart from those of lengths.cpp
+constexpr std::uint64_t use_stream = 100, use_spread = 101;  // of draw(); apart from those of lengths.cpp
 
 std::string check(const LoadOptions& options) {
   const bool by_rate = options.rate != 0;
@@ -46,9 +47,27 @@ Plan draw_plan(const LoadOptions& options, std::optional<Nanos> duration) {
     }
     Lengths lengths{options.prompt_tokens, options.output_tokens};
     if (fitted_lengths) lengths = azure_conv_lengths(options.seed, id);
-    plan.requests.push_back({at, lengths.input, lengths.output, true});
+    plan.requests.push_back({.at = at, .input = lengths.input, .output = lengths.output});
   }
   return plan;
+}
+
+// A Mooncake trace tells times in bins: who shares one is spread evenly over it, that is up to the next one.
+void spread_batches(std::vector<Planned>& requests, std::uint64_t seed) {
+  Nanos bin{0};
+  for (std::size_t first = 0; first < requests.size();) {
+    std::size_t next = first;
+    while (next < requests.size() && requests[next].at == requests[first].at) ++next;
+    if (next < requests.size()) bin = requests[next].at - requests[first].at;  // the last is as long as the one before
+    for (std::size_t n = first; n < next && next - first > 1; ++n) {
+      const double share = unit(draw(seed, n, use_spread));
+      requests[n].at += Nanos{static_cast<std::int64_t>(static_cast<double>(bin.count()) * share)};
+    }
+    first = next;
+  }
+  std::ranges::stable_sort(requests, {}, &Planned::at);
+  const Nanos begin = requests.front().at;
+  for (Planned& planned : requests) planned.at -= begin;
 }
 
 }  // namespace
@@ -72,6 +91,8 @@ Plan plan_requests(const LoadOptions& options) {
     TraceResult trace = read_trace_file(options.trace, options.limit);
     plan.problem = std::move(trace.problem);
     plan.requests = std::move(trace.requests);
+    plan.prefixes = std::move(trace.prefixes);
+    if (plan.prefixes != nullptr) spread_batches(plan.requests, options.seed);
     for (Planned& planned : plan.requests) {
       planned.at = Nanos{std::llround(static_cast<double>(planned.at.count()) / options.speed)};
     }

@@ -11,8 +11,9 @@
 namespace headgate::loadtest {
 
 struct Plan {
-  std::vector<Planned> requests;  // by time; at least one unless there is a problem
-  std::string problem;            // empty, or what is wrong with the options or the trace
+  std::vector<Planned> requests;                               // by time; at least one unless there is a problem
+  std::shared_ptr<const std::vector<std::uint32_t>> prefixes;  // as in TraceResult
+  std::string problem;                                         // empty, or what is wrong with the options or the trace
 };
 
 Plan plan_requests(const LoadOptions& options);

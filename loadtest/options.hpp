@@ -19,7 +19,7 @@ struct LoadOptions {
   bool check_tokens = true;   // one word = one token, as in the mock: counts must match what was asked for
 
   // When: exactly one of trace and rate.
-  std::string trace;                 // Azure CSV, or JSON lines {"at_ms":0,"input":10,"output":20}
+  std::string trace;                 // Azure CSV, Mooncake or own JSON lines: trace.hpp
   double rate = 0;                   // requests per second, open loop
   std::string arrivals = "poisson";  // with rate: poisson, or azure-conv (gamma gaps as bursty as the fitted trace)
   std::string duration;              // with rate: arrivals for this long; with trace: ignore later ones

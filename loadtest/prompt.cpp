@@ -1,5 +1,6 @@
 #include "loadtest/prompt.hpp"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -14,22 +15,33 @@ constexpr std::array<std::string_view, 32> words_to_use{
     "lagoon", "marsh",  "north",  "ocean", "pier",  "quay",    "reef",  "shoal",  "tide",     "under", "vessel",
     "wharf",  "yonder", "zephyr", "on",    "by",    "through", "of",    "across", "together", "still"};
 
+constexpr std::uint64_t use_prompt = 200, use_block = 201;  // of draw()
+
+void append_words(std::string& text, std::uint64_t base, std::uint32_t words) {
+  std::uint64_t bits = 0;
+  for (std::uint32_t k = 0; k < words; ++k) {
+    if (k % 12 == 0) bits = mix64(base + k);  // 5 bits a word
+    if (!text.empty()) text += ' ';
+    text += words_to_use[bits & 31];
+    bits >>= 5;
+  }
+}
+
 }  // namespace
 
 std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string prompt_text(std::uint64_t seed, std::uint64_t id, std::uint32_t words) {
+std::string prompt_text(std::uint64_t seed, std::uint64_t id, const Planned& planned) {
   std::string text;
-  text.reserve(words * std::size_t{7});
-  const std::uint64_t base = draw(seed, id, 200);
-  std::uint64_t bits = 0;
-  for (std::uint32_t k = 0; k < words; ++k) {
-    if (k % 12 == 0) bits = mix64(base + k);  // 5 bits a word
-    if (k > 0) text += ' ';
-    text += words_to_use[bits & 31];
-    bits >>= 5;
+  text.reserve(planned.input * std::size_t{7});
+  if (planned.prefix.empty()) append_words(text, draw(seed, id, use_prompt), planned.input);
+  std::uint32_t left = planned.input;
+  for (const std::uint32_t block : planned.prefix) {
+    const std::uint32_t words = std::min(left, prefix_block_tokens);
+    append_words(text, draw(seed, block, use_block), words);
+    left -= words;
   }
   return text;
 }
@@ -38,7 +50,7 @@ std::string request_bytes(const Asking& asking, std::uint64_t id, const Planned&
   const bool chat = asking.path == Path::chat;
   std::string body = "{\"model\":" + json_string(asking.model);
   body += chat ? ",\"messages\":[{\"role\":\"user\",\"content\":\"" : ",\"prompt\":\"";
-  body += prompt_text(asking.seed, id, planned.input);
+  body += prompt_text(asking.seed, id, planned);
   body += chat ? "\"}]" : "\"";
   body += ",\"max_tokens\":" + std::to_string(planned.output);
   if (planned.stream) body += ",\"stream\":true,\"stream_options\":{\"include_usage\":true}";

@@ -10,8 +10,9 @@ namespace headgate::loadtest {
 
 enum class Path : std::uint8_t { chat, completions };
 
-// `words` words of 2 to 8 letters separated by single spaces; count_words() of it is `words`.
-std::string prompt_text(std::uint64_t seed, std::uint64_t id, std::uint32_t words);
+// planned.input words of 2 to 8 letters separated by single spaces; count_words() of it is that. Two requests whose
+// prefixes begin with the same hash ids begin with the same text; without any, no two are alike.
+std::string prompt_text(std::uint64_t seed, std::uint64_t id, const Planned& planned);
 
 // A whole HTTP request (head and body) that asks for planned.output tokens; streams ask for include_usage.
 struct Asking {

@@ -49,6 +49,21 @@ Summary by_backend(const RunResult& result) {
   return list;
 }
 
+Summary servers(const RunResult& result) {
+  Summary list = Summary::object();
+  for (const ServerUse& server : result.servers) {
+    const auto prompt = static_cast<double>(std::max<std::uint64_t>(server.prompt_tokens, 1));
+    list[server.name] = {{"busy", rounded(server.busy)},
+                         {"batch", rounded(server.batch)},
+                         {"kv_held", rounded(server.kv_held)},
+                         {"prompt_tokens", server.prompt_tokens},
+                         {"cached", rounded(static_cast<double>(server.cached_tokens) / prompt)},
+                         {"output_tokens", server.output_tokens},
+                         {"preemptions", server.preemptions}};
+  }
+  return list;
+}
+
 Nanos next_kill(const RunResult& result, std::size_t k) {
   Nanos next = Nanos::max();
   for (std::size_t other = 0; other < result.events.size(); ++other) {
@@ -141,6 +156,7 @@ Summary summarize(const RunResult& result, const Slo& slo) {
        tally.whole().ended == 0 ? 0.0 : rounded(static_cast<double>(good) / static_cast<double>(tally.whole().ended))}};
   summary.update(latencies(result));
   summary["backends"] = by_backend(result);
+  if (!result.servers.empty()) summary["servers"] = servers(result);
   summary["lag_ms"] = {{"p99", ms(tally.lag.quantile_us(0.99))}, {"max", ms(tally.lag.max_us())}};
   summary["connections"] = result.connected;
   summary["interrupted"] = result.interrupted;

@@ -136,6 +136,16 @@ std::string table_of(const Summary& summary) {
     for (const auto& [what, n] : row.items()) table += " " + what + " " + n.dump();
     table += "\n";
   }
+  if (summary.contains("servers")) {
+    table += text("\n%-12s %8s %8s %8s %14s %8s %14s %10s\n", "server", "busy", "batch", "KV held", "prompt tokens",
+                  "cached", "output tokens", "preempted");
+    for (const auto& [name, row] : summary["servers"].items()) {
+      table += text("%-12s %6.1f %% %8.1f %6.1f %% %14llu %6.1f %% %14llu %10llu\n", name.c_str(),
+                    100 * row.value("busy", 0.0), row.value("batch", 0.0), 100 * row.value("kv_held", 0.0),
+                    number(row, "prompt_tokens"), 100 * row.value("cached", 0.0), number(row, "output_tokens"),
+                    number(row, "preemptions"));
+    }
+  }
   const double lag = summary["lag_ms"].value("p99", 0.0);
   table += text("\ngenerator lag p99 %.1f ms, connections made %llu\n", lag, number(summary, "connections"));
   if (lag > 10) {

@@ -31,6 +31,15 @@ struct RunSettings {
   backends::asio::ip::tcp::endpoint admin;
 };
 
+// How a model server was used; only a simulation knows.
+struct ServerUse {
+  std::string name;
+  double busy = 0;     // share of the run in which it computed
+  double batch = 0;    // mean requests in a step
+  double kv_held = 0;  // mean share of its KV memory held by requests
+  std::uint64_t prompt_tokens = 0, cached_tokens = 0, output_tokens = 0, preemptions = 0;  // cached: of the prompts'
+};
+
 struct RunResult {
   std::vector<Record> records;  // by request number
   Names names;
@@ -40,6 +49,7 @@ struct RunResult {
   Nanos duration{};                // from the first intended send to the last end
   std::uint64_t connected = 0;     // connections made; 0: nothing could be sent
   bool interrupted = false;        // SIGINT or SIGTERM
+  std::vector<ServerUse> servers;
 };
 
 RunResult run_plan(const RunSettings& settings, const std::vector<Planned>& plan, std::vector<TimelineEvent> events);

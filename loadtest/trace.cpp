@@ -72,19 +72,38 @@ std::string read_csv_line(std::string_view line, Planned& out) {
   if (!produced) {
     return "GeneratedTokens is " + in_quotes(line.substr(second + 1)) + "; a whole number in 1..1000000 is wanted";
   }
-  out = {*at, *in, *produced, true};
+  out = {.at = *at, .input = *in, .output = *produced};
   return {};
 }
 
-std::string read_json_line(std::string_view line, Planned& out) {
+// One id for each 512 tokens of the prompt, the last one for what is left.
+std::string read_hash_ids(const nlohmann::json& object, std::uint32_t input, std::vector<std::uint32_t>& out) {
+  const auto ids = object.find("hash_ids");
+  const std::size_t wanted = (input + prefix_block_tokens - 1) / prefix_block_tokens;
+  const bool list = ids != object.end() && ids->is_array();
+  if (!list || ids->size() != wanted) {
+    return "hash_ids must be a list of " + std::to_string(wanted) + " numbers, one for each 512 tokens of input_length";
+  }
+  for (const auto& id : *ids) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > UINT32_MAX) return "hash_ids must be whole numbers";
+    out.push_back(id.get<std::uint32_t>());
+  }
+  return {};
+}
+
+// `ids` gets those of a Mooncake line.
+std::string read_json_line(std::string_view line, Planned& out, std::vector<std::uint32_t>& ids) {
   const auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object()) return "not a JSON object: " + in_quotes(line);
-  const auto at = object.find("at_ms");
+  const bool mooncake = object.contains("timestamp");
+  const char* const time = mooncake ? "timestamp" : "at_ms";
+  const auto at = object.find(time);
   if (at == object.end() || !at->is_number() || at->get<double>() < 0 || at->get<double>() > 1e12) {
-    return "at_ms must be a number in 0..1e12";
+    return std::string{time} + " must be a number in 0..1e12";
   }
   out.at = Nanos{std::llround(at->get<double>() * 1e6)};
-  for (const auto& [name, target] : {std::pair{"input", &out.input}, {"output", &out.output}}) {
+  for (const auto& [name, target] : {std::pair{mooncake ? "input_length" : "input", &out.input},
+                                     {mooncake ? "output_length" : "output", &out.output}}) {
     const auto value = object.find(name);
     if (value == object.end() || !value->is_number_unsigned() || value->get<std::uint64_t>() < 1 ||
         value->get<std::uint64_t>() > trace_tokens_max) {
@@ -92,7 +111,7 @@ std::string read_json_line(std::string_view line, Planned& out) {
     }
     *target = value->get<std::uint32_t>();
   }
-  return {};
+  return mooncake ? read_hash_ids(object, out.input, ids) : std::string{};
 }
 
 }  // namespace
@@ -107,6 +126,8 @@ TraceResult read_trace(std::istream& in, const std::string& name, std::uint64_t 
   std::string line;
   std::size_t number = 0;
   bool csv = false;
+  auto prefixes = std::make_shared<std::vector<std::uint32_t>>();
+  std::vector<std::size_t> ends;  // of each request's ids
   while ((limit == 0 || result.requests.size() < limit) && std::getline(in, line)) {
     ++number;
     if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -119,12 +140,18 @@ TraceResult read_trace(std::istream& in, const std::string& name, std::uint64_t 
     }
     if (result.requests.size() == trace_lines_max) return fail(number, "more than 10000000 requests");
     Planned planned;
-    const std::string problem = csv ? read_csv_line(line, planned) : read_json_line(line, planned);
+    const std::string problem = csv ? read_csv_line(line, planned) : read_json_line(line, planned, *prefixes);
     if (!problem.empty()) return fail(number, problem);
     result.requests.push_back(planned);
+    ends.push_back(prefixes->size());
   }
   if (in.bad()) return fail(number + 1, "cannot be read");
   if (result.requests.empty()) return fail(number + 1, "no requests");
+  for (std::size_t n = 0; n < ends.size(); ++n) {
+    const std::size_t begin = n == 0 ? 0 : ends[n - 1];
+    result.requests[n].prefix = std::span(*prefixes).subspan(begin, ends[n] - begin);
+  }
+  if (!prefixes->empty()) result.prefixes = std::move(prefixes);
   std::ranges::stable_sort(result.requests, {}, &Planned::at);
   const Nanos begin = result.requests.front().at;
   for (Planned& planned : result.requests) planned.at -= begin;
@@ -133,7 +160,7 @@ TraceResult read_trace(std::istream& in, const std::string& name, std::uint64_t 
 
 TraceResult read_trace_file(const std::string& path, std::uint64_t limit) {
   std::ifstream in{path, std::ios::binary};
-  if (!in) return {{}, path + ":0: cannot be opened"};
+  if (!in) return {{}, nullptr, path + ":0: cannot be opened"};
   return read_trace(in, path, limit);
 }
 

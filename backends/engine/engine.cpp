@@ -5,6 +5,18 @@
 
 namespace headgate::engine {
 
+EngineCounts& EngineCounts::operator+=(const EngineCounts& other) {
+  steps += other.steps;
+  preemptions += other.preemptions;
+  prompt_tokens += other.prompt_tokens;
+  cached_tokens += other.cached_tokens;
+  output_tokens += other.output_tokens;
+  in_batches += other.in_batches;
+  held_blocks += other.held_blocks;
+  busy += other.busy;
+  return *this;
+}
+
 Engine::Engine(const Profile& profile)
     : profile_(profile), pool_(profile.blocks), records_(std::size_t{profile.slots} + profile.queue_max) {
   for (std::uint32_t place = 0; place < places(); ++place) append(place, Phase::free);
@@ -235,6 +247,8 @@ void Engine::start_step(Time at) {
 void Engine::end_step(Time at, std::vector<EngineEvent>& out) {
   ++counts_.steps;
   counts_.busy += at - step_began_;
+  counts_.in_batches += batch_;
+  counts_.held_blocks += pool_.held();
   still_running_.clear();
   for (const std::uint32_t place : running_) end_of(place, at, out);
   running_.swap(still_running_);

@@ -49,7 +49,10 @@ struct EngineCounts {  // since the start
   std::uint64_t steps = 0, preemptions = 0;
   std::uint64_t prompt_tokens = 0, cached_tokens = 0;  // of first prefills; cached: part of them
   std::uint64_t output_tokens = 0;
+  std::uint64_t in_batches = 0, held_blocks = 0;  // sums over the steps: of requests in each, of blocks held at its end
   Nanos busy{0};
+
+  EngineCounts& operator+=(const EngineCounts& other);
 };
 
 class Engine {

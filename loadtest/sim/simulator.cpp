@@ -5,6 +5,8 @@
 
 #include "backends/engine/engine.hpp"
 #include "loadtest/sim/events.hpp"
+#include "loadtest/sim/prompt_blocks.hpp"
+#include "loadtest/sim/server_use.hpp"
 #include "policies/base/random.hpp"
 #include "policies/dispatcher.hpp"
 
@@ -28,6 +30,7 @@ class Simulator {
       promised_.push_back(never);
     }
     states_.resize(engines_.size());
+    lost_.resize(engines_.size());
     probed_.resize(engines_.size());
   }
 
@@ -46,6 +49,7 @@ class Simulator {
       }
     }
     result_.connected = plan_.size();
+    tell_of_servers();
     return std::move(result_);
   }
 
@@ -63,6 +67,22 @@ class Simulator {
     Time silence_checked = never;                        // when check_limits() looks for it next
     policies::Outcome outcome;
   };
+
+  void tell_of_servers() {
+    for (std::uint32_t endpoint = 0; endpoint < engines_.size(); ++endpoint) {
+      lost_[endpoint] += engines_[endpoint].counts();
+      const std::uint32_t blocks = engines_[endpoint].memory().size();
+      result_.servers.push_back(server_use(name_of(endpoint), lost_[endpoint], blocks, result_.duration));
+    }
+  }
+
+  // Of the first backend there.
+  std::string name_of(std::uint32_t endpoint) const {
+    for (const auto& target : settings_.catalog->targets) {
+      if (target != nullptr && policies::index(target->endpoint) == endpoint) return target->name;
+    }
+    return {};
+  }
 
   Record& record(std::uint32_t request) { return result_.records[request]; }
 
@@ -160,7 +180,9 @@ class Simulator {
       return come_to_nothing(request, said);
     }
     engine::Engine& engine = engines_[live.endpoint];
-    live.key = engine.submit(now_, {planned.input, planned.output});
+    engine::Work work{planned.input, planned.output, prompt_blocks(planned, engine.profile().block_tokens)};
+    if (!engine.fits(work)) return come_to_nothing(request, {.end = policies::End::ok, .status = 400});
+    live.key = engine.submit(now_, std::move(work));
     if (live.key == engine::RequestKey::none) {
       const policies::Outcome full{.end = policies::End::status, .status = 503, .retry_after = std::chrono::seconds(1)};
       return come_to_nothing(request, full);
@@ -187,6 +209,7 @@ class Simulator {
     const ServerState old = std::exchange(states_[endpoint], fault.state);
     if (fault.state.down && !old.down) {
       break_streams(endpoint);
+      lost_[endpoint] += engine.counts();
       engine = engine::Engine(engine.profile());
     } else if (old.stalled && !fault.state.stalled) {
       engine.thaw(now_);
@@ -298,7 +321,11 @@ class Simulator {
     live.attempting = false;
     live.outcome = outcome;
     engines_[live.endpoint].cancel(now_, std::exchange(live.key, engine::RequestKey::none));
-    if (outcome.end == policies::End::ok) {
+    if (outcome.end == policies::End::ok && outcome.status != 200) {
+      record(request).status = outcome.status;
+      record(request).reason = result_.names.number("longer than the server's memory");
+      conclude(request, Outcome::failed_before_first_token);
+    } else if (outcome.end == policies::End::ok) {
       record(request).status = 200;
       record(request).reported_output = outcome.output_tokens;
       conclude(request, Outcome::ok);
@@ -333,11 +360,12 @@ class Simulator {
   const SimSettings& settings_;
   const std::vector<Planned>& plan_;
   policies::Dispatcher dispatcher_;
-  std::vector<engine::Engine> engines_;               // by endpoint id, as the next four
+  std::vector<engine::Engine> engines_;               // by endpoint id, as the next five
   std::vector<std::vector<std::uint32_t>> by_place_;  // the request at each of its places
   std::vector<Time> promised_;                        // when it will be run
   std::vector<ServerState> states_;
-  std::vector<bool> probed_;  // a fault has touched it
+  std::vector<engine::EngineCounts> lost_;  // of engines that were killed
+  std::vector<bool> probed_;                // a fault has touched it
   std::uint64_t probes_ = 0;
   std::vector<Live> live_;  // by request
   SimEvents events_;

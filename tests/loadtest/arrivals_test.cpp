@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
 
 namespace headgate::loadtest {
 namespace {
@@ -83,6 +84,40 @@ TEST(Arrivals, ReadATraceAtSpeed) {
   EXPECT_EQ(plan.requests[1].at, 500ms);
   options.trace = "/nonexistent/trace.csv";
   EXPECT_EQ(plan_requests(options).problem, "/nonexistent/trace.csv:0: cannot be opened");
+}
+
+// Bins of 3 s: two requests in the first, one alone in the second, two in the last.
+TEST(Arrivals, SpreadTheBatchesOfAMooncakeTraceOverTheirBins) {
+  const std::string path = "/tmp/headgate_arrivals_" + std::to_string(getpid()) + ".jsonl";
+  std::ofstream file{path};
+  for (const auto& [at, output] : {std::pair{0, 1}, {0, 2}, {3000, 3}, {6000, 4}, {6000, 5}}) {
+    file << "{\"timestamp\":" << at << ",\"input_length\":10,\"output_length\":" << output << ",\"hash_ids\":["
+         << output << "]}\n";
+  }
+  file.close();
+  LoadOptions options;
+  options.trace = path;
+  const Plan plan = plan_requests(options), again = plan_requests(options);
+  options.seed = 2;
+  const Plan other = plan_requests(options);
+  std::remove(path.c_str());
+  ASSERT_EQ(plan.problem, "");
+  ASSERT_EQ(plan.requests.size(), 5u);
+  std::map<std::uint32_t, Nanos> at;
+  for (const Planned& planned : plan.requests) {
+    at[planned.output] = planned.at;
+    EXPECT_EQ(planned.prefix[0], planned.output) << "ids go with their request";
+  }
+  const Nanos begin = 3s - at[3];  // counted from the first arrival
+  EXPECT_EQ(std::min(at[1], at[2]), 0s);
+  EXPECT_LT(std::max(at[1], at[2]) + begin, 3s);
+  for (const std::uint32_t last : {4u, 5u}) {
+    EXPECT_GE(at[last] + begin, 6s);
+    EXPECT_LT(at[last] + begin, 9s);
+  }
+  EXPECT_NE(at[4], at[5]);
+  EXPECT_EQ(plan.requests[4].at, again.requests[4].at);
+  EXPECT_NE(plan.requests[4].at, other.requests[4].at);
 }
 
 TEST(Arrivals, RefuseOptionsThatMakeNoPlan) {

@@ -38,8 +38,8 @@ TEST(Callers, PauseAsAdvisedOrLongerEachTime) {
 TEST(Callers, AreServedByAServerThatComesBackInTime) {
   Fleet fleet(1, 4);
   std::string problem;
-  fleet.settings.faults =
-      parse_faults({"at=0s;backend=p/b1;do=storm;status=503;retry-after=2s;for=3s"}, *fleet.settings.catalog, 60s, problem);
+  fleet.settings.faults = parse_faults({"at=0s;backend=p/b1;do=storm;status=503;retry-after=2s;for=3s"},
+                                       *fleet.settings.catalog, 60s, problem);
   ASSERT_EQ(problem, "");
   const std::vector<Planned> plan{{1ms, 100, 3, true}};
   const RunResult once = simulate(fleet.settings, plan);

@@ -11,14 +11,27 @@ namespace {
 
 TEST(Prompt, HasExactlyTheWordsAskedFor) {
   for (const std::uint32_t words : {1u, 2u, 11u, 12u, 13u, 1155u, 14050u}) {
-    EXPECT_EQ(count_words(prompt_text(3, 9, words)), words);
+    EXPECT_EQ(count_words(prompt_text(3, 9, {.input = words})), words);
   }
 }
 
 TEST(Prompt, DependsOnSeedAndRequest) {
-  EXPECT_EQ(prompt_text(1, 2, 50), prompt_text(1, 2, 50));
-  EXPECT_NE(prompt_text(1, 2, 50), prompt_text(1, 3, 50));
-  EXPECT_NE(prompt_text(1, 2, 50), prompt_text(2, 2, 50));
+  EXPECT_EQ(prompt_text(1, 2, {.input = 50}), prompt_text(1, 2, {.input = 50}));
+  EXPECT_NE(prompt_text(1, 2, {.input = 50}), prompt_text(1, 3, {.input = 50}));
+  EXPECT_NE(prompt_text(1, 2, {.input = 50}), prompt_text(2, 2, {.input = 50}));
+}
+
+TEST(Prompt, SharesTheTextOfEqualHashIds) {
+  const std::uint32_t a[] = {7, 8, 9}, b[] = {7, 8, 10};
+  const std::string one = prompt_text(1, 2, {.input = 1100, .prefix = a}),
+                    other = prompt_text(1, 3, {.input = 1200, .prefix = b});
+  EXPECT_EQ(count_words(one), 1100u);
+  EXPECT_EQ(count_words(other), 1200u);
+  const std::size_t apart =
+      static_cast<std::size_t>(std::mismatch(one.begin(), one.end(), other.begin()).first - one.begin());
+  const std::size_t common = count_words(one.substr(0, apart));
+  EXPECT_GE(common, 1024u);
+  EXPECT_LE(common, 1030u) << "a word or two may be alike by chance";
 }
 
 nlohmann::json body_of(const std::string& request) {

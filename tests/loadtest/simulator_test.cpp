@@ -80,6 +80,52 @@ TEST(Simulator, SameSettingsSameResult) {
   }
 }
 
+// 1,024 prompt tokens take 19.9 + 0.1 + 20.48 ms. The second prompt is the same, so that all but its last block of 16
+// are there; the third shares only what its first hash id stands for.
+TEST(Simulator, FindsInTheCacheWhatHashIdsSayIsAlike) {
+  const std::uint32_t alike[] = {1, 2}, half[] = {1, 3};
+  const std::vector<Planned> plan{{.at = 0s, .input = 1024, .output = 1, .prefix = alike},
+                                  {.at = 1s, .input = 1024, .output = 1, .prefix = alike},
+                                  {.at = 2s, .input = 1024, .output = 1, .prefix = half}};
+  Fleet fleet(1, 4);
+  const RunResult result = simulate(fleet.settings, plan);
+  const auto seen_after = [](int prompt_tokens) { return 500us + 20ms + prompt_tokens * 20us; };
+  EXPECT_EQ(result.records[0].ttft(), seen_after(1024));
+  EXPECT_EQ(result.records[1].ttft(), seen_after(1024 - 1008));
+  EXPECT_EQ(result.records[2].ttft(), seen_after(512));
+  ASSERT_EQ(result.servers.size(), 1u);
+  EXPECT_EQ(result.servers[0].name, "p/b1");
+  EXPECT_EQ(result.servers[0].prompt_tokens, 3072u);
+  EXPECT_EQ(result.servers[0].cached_tokens, 1008u + 512u);
+  EXPECT_EQ(result.servers[0].output_tokens, 3u);
+}
+
+TEST(Simulator, TellsHowServersWereUsed) {
+  Fleet fleet(2, 8);
+  const RunResult result = simulate(fleet.settings, azure_plan(1, 20, 2000));
+  ASSERT_EQ(result.servers.size(), 2u);
+  std::uint64_t tokens = 0;
+  for (const Record& record : result.records) tokens += record.outcome == Outcome::ok ? record.reported_output : 0;
+  EXPECT_GE(result.servers[0].output_tokens + result.servers[1].output_tokens, tokens);
+  for (const ServerUse& server : result.servers) {
+    EXPECT_GT(server.busy, 0.9) << "it is too much for them";
+    EXPECT_LE(server.busy, 1.0);
+    EXPECT_GT(server.batch, 4);
+    EXPECT_LE(server.batch, 8);
+    EXPECT_GT(server.kv_held, 0);
+    EXPECT_LE(server.kv_held, 1);
+  }
+}
+
+TEST(Simulator, APromptOverTheServersMemoryIsItsCallersFault) {
+  Fleet fleet(1, 4);
+  const RunResult result = simulate(fleet.settings, {{0s, 900'000, 3, true}, {1s, 100, 3, true}});
+  EXPECT_EQ(result.records[0].outcome, Outcome::failed_before_first_token);
+  EXPECT_EQ(result.records[0].status, 400);
+  EXPECT_EQ(result.records[0].attempts, 1u);
+  EXPECT_EQ(result.records[1].outcome, Outcome::ok);
+}
+
 // What is wrong is named beside what there is, and nothing is played.
 TEST(Simulate, NamesWhatItDoesNotKnow) {
   const auto says = [](SimulateOptions options) {

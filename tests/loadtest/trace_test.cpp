@@ -44,6 +44,34 @@ TEST(Trace, ReadsJsonLines) {
   EXPECT_EQ(trace.requests[1].input, 2u);
 }
 
+TEST(Trace, ReadsMooncakeLinesWithTheirHashIds) {
+  std::istringstream in(
+      "{\"timestamp\": 3000, \"input_length\": 700, \"output_length\": 5, \"hash_ids\": [0, 4000000000]}\n"
+      "{\"timestamp\": 0, \"input_length\": 512, \"output_length\": 6, \"hash_ids\": [7]}\n");
+  const TraceResult trace = read_trace(in, "t", 0);
+  ASSERT_EQ(trace.problem, "");
+  ASSERT_EQ(trace.requests.size(), 2u);
+  const Planned &first = trace.requests[0], &second = trace.requests[1];
+  EXPECT_EQ(first.at, 0s);
+  EXPECT_EQ(first.input, 512u);
+  EXPECT_EQ(std::vector(first.prefix.begin(), first.prefix.end()), (std::vector<std::uint32_t>{7}));
+  EXPECT_EQ(second.at, 3s);
+  EXPECT_EQ(second.output, 5u);
+  EXPECT_EQ(std::vector(second.prefix.begin(), second.prefix.end()), (std::vector<std::uint32_t>{0, 4000000000}));
+}
+
+TEST(Trace, WantsAHashIdForEach512Tokens) {
+  for (const char* ids : {"[1]", "[1,2,3]", "7", "null"}) {
+    std::istringstream in(std::string(R"({"timestamp":0,"input_length":513,"output_length":1,"hash_ids":)") + ids +
+                          "}");
+    EXPECT_EQ(read_trace(in, "t", 0).problem,
+              "t:1: hash_ids must be a list of 2 numbers, one for each 512 tokens of input_length")
+        << ids;
+  }
+  std::istringstream in(R"({"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[-1]})");
+  EXPECT_EQ(read_trace(in, "t", 0).problem, "t:1: hash_ids must be whole numbers");
+}
+
 TEST(Trace, SortsByTimeAndStopsAtTheLimit) {
   const std::string text = header + "\n2024-01-01 00:00:05,5,5\n2024-01-01 00:00:03,3,3\nrubbish\n";
   const TraceResult trace = read(text, 2);
