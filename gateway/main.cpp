@@ -55,6 +55,7 @@ void add_plan_flags(CLI::App& app, loadtest::LoadOptions& o) {
   text("--slo", o.slo, "any of ttft, tpot, gap, e2e");
   text("--json", o.json, "summary as JSON: a file, or - for standard output");
   text("--records", o.records, "one JSON line per request: a file");
+  text("--timeline", o.timeline, "the run second by second, as CSV: a file");
 }
 
 void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {

@@ -38,11 +38,12 @@ struct LoadOptions {
 
   // What is shown and judged.
   std::string slo = "ttft=1s,tpot=50ms";  // any of ttft, tpot (mean), gap (largest), e2e; unary answers: e2e only
-  std::string json;     // summary as JSON: a file, or "-" for standard output (then the table is not printed)
-  std::string records;  // one JSON line per request: a file
-  bool live = false;    // one-screen summary while it runs; plain lines every 5 s when not a terminal
-  std::string admin;    // http://HOST:PORT of the gateway's admin listener, for the live screen; empty: none
-  std::string title;    // headline of the live screen
+  std::string json;      // summary as JSON: a file, or "-" for standard output (then the table is not printed)
+  std::string records;   // one JSON line per request: a file
+  std::string timeline;  // the run second by second, as CSV: a file
+  bool live = false;     // one-screen summary while it runs; plain lines every 5 s when not a terminal
+  std::string admin;     // http://HOST:PORT of the gateway's admin listener, for the live screen; empty: none
+  std::string title;     // headline of the live screen
 
   // A timeline of things that happen meanwhile: "at=WHEN;label=TEXT[;kill=POOL/BACKEND[;streams=N]];run=COMMAND".
   // WHEN is a share of the arrivals' span ("1/3", "0.5") or a duration; COMMAND, the rest of the text, goes to

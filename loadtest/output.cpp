@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "loadtest/timeline_csv.hpp"
+
 namespace headgate::loadtest {
 namespace {
 
@@ -26,8 +28,10 @@ std::FILE* words_of(const LoadOptions& options) { return options.json == "-" ? s
 }  // namespace
 
 std::string Output::open(const LoadOptions& options) {
-  const std::string problem = options.json == "-" ? "" : open_file("json", options.json, json_);
-  return problem.empty() ? open_file("records", options.records, records_) : problem;
+  std::string problem = options.json == "-" ? "" : open_file("json", options.json, json_);
+  if (problem.empty()) problem = open_file("records", options.records, records_);
+  if (problem.empty()) problem = open_file("timeline", options.timeline, timeline_);
+  return problem;
 }
 
 bool Output::show(const LoadOptions& options, const Summary& summary, const std::string& table) {
@@ -57,6 +61,10 @@ bool Output::report(const LoadOptions& options, const Slo& slo, const RunResult&
   if (!options.records.empty()) {
     write_records(records_, result);
     good = written(options.records, records_) && good;
+  }
+  if (!options.timeline.empty()) {
+    write_timeline(timeline_, result, slo);
+    good = written(options.timeline, timeline_) && good;
   }
   if (options.verdict) {
     const RunVerdict verdict = verdict_of(summary);

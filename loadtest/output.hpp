@@ -20,7 +20,7 @@ class Output {
   bool show(const LoadOptions& options, const Summary& summary, const std::string& table);
 
  private:
-  std::ofstream json_, records_;
+  std::ofstream json_, records_, timeline_;
 };
 
 }  // namespace headgate::loadtest

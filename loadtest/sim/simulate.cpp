@@ -112,7 +112,8 @@ int simulate(const SimulateOptions& options) {
   auto settings = prepare(options, options.config, options.sets, span);
   if (!settings) return exit_usage;
   const bool compares = options.seeds > 1 || !options.compare.empty();
-  if (compares && !options.load.records.empty()) return usage("--records is of one run: without --seeds and --compare");
+  if (compares && !(options.load.records.empty() && options.load.timeline.empty()))
+    return usage("--records and --timeline are of one run: without --seeds and --compare");
   Output output;
   if (const std::string problem = output.open(options.load); !problem.empty()) return usage(problem);
   std::vector<Contender> contenders{{titled(options.config, options.sets), std::move(*settings)}};
