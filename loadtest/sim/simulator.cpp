@@ -8,7 +8,6 @@
 #include "loadtest/sim/prompt_blocks.hpp"
 #include "loadtest/sim/server_use.hpp"
 #include "policies/base/random.hpp"
-#include "policies/dispatcher.hpp"
 
 namespace headgate::loadtest {
 namespace {
@@ -47,6 +46,7 @@ class Simulator {
         promised_wake_ = wake;
         events_.put({std::max(wake, now_), What::tick});
       }
+      if (settings_.watch) settings_.watch(dispatcher_);
     }
     result_.connected = plan_.size();
     tell_of_servers();

@@ -8,6 +8,7 @@
 // probed from then on, as the gateway probes all of them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "loadtest/runner.hpp"
 #include "loadtest/sim/callers.hpp"
 #include "loadtest/sim/faults.hpp"
+#include "policies/dispatcher.hpp"
 
 namespace headgate::loadtest {
 
@@ -28,6 +30,7 @@ struct SimSettings {
   Callers callers;
   Slo slo;
   Nanos network = std::chrono::microseconds(250);
+  std::function<void(const policies::Dispatcher&)> watch;  // called after each event, for tests; may be empty
 };
 
 RunResult simulate(const SimSettings& settings, const std::vector<Planned>& plan);

@@ -123,7 +123,8 @@ TEST(SimFaults, AStallAddsItsLengthAndNothingElse) {
 
 TEST(SimFaults, AnEndlessStallIsNoticedByItsSilence) {
   const RunResult result = play(Fleet(1, 4), {"at=100ms;backend=p/b1;do=stall"}, {{0ms, 100, 50, true}});
-  const auto& timeouts = Fleet(1, 4).settings.catalog->options.routes.at("chat").timeouts;
+  const Fleet plain(1, 4);
+  const auto& timeouts = plain.settings.catalog->options.routes.at("chat").timeouts;
   EXPECT_EQ(result.records[0].outcome, Outcome::cut);
   // The last token before it was the fourth, at 82.5 ms.
   EXPECT_EQ(result.records[0].ended, 82500us + timeouts.idle);

@@ -21,10 +21,10 @@ Record ended(Outcome outcome, Nanos intended, Nanos end, std::optional<Nanos> fi
 
 TEST(TimelineCsv, TellsEachSecond) {
   RunResult result;
-  result.records = {ended(Outcome::ok, 0ms, 2500ms, 100ms),     ended(Outcome::ok, 500ms, 2999ms, 800ms),
-                    ended(Outcome::refused, 900ms, 900ms),      ended(Outcome::cut, 1s, 3s, 1200ms),
-                    ended(Outcome::left, 1500ms, 3500ms),       ended(Outcome::failed_before_first_token, 1s, 1100ms),
-                    ended(Outcome::ok, 2s, 2100ms, 2050ms),     Record{}};
+  result.records = {ended(Outcome::ok, 0ms, 2500ms, 100ms), ended(Outcome::ok, 500ms, 2999ms, 800ms),
+                    ended(Outcome::refused, 900ms, 900ms),  ended(Outcome::cut, 1s, 3s, 1200ms),
+                    ended(Outcome::left, 1500ms, 3500ms),   ended(Outcome::failed_before_first_token, 1s, 1100ms),
+                    ended(Outcome::ok, 2s, 2100ms, 2050ms), Record{}};
   std::string problem;
   std::ostringstream out;
   write_timeline(out, result, *parse_slo("ttft=250ms", problem));

@@ -1,0 +1,135 @@
+#include "random_world.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "config/load.hpp"
+#include "policies/base/random.hpp"
+
+namespace headgate::loadtest {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : seed_(seed) {}
+  std::uint32_t below(std::uint32_t bound) { return headgate::below(draw(seed_, 0, ++n_), bound); }
+  std::uint32_t between(std::uint32_t low, std::uint32_t high) { return low + below(high - low + 1); }
+  bool one_in(std::uint32_t n) { return below(n) == 0; }
+  Nanos up_to(Nanos most) {
+    return Nanos{static_cast<std::int64_t>(unit(draw(seed_, 1, ++n_)) * static_cast<double>(most.count()))};
+  }
+  std::string ms(std::uint32_t low, std::uint32_t high) { return std::to_string(between(low, high)) + "ms"; }
+
+ private:
+  std::uint64_t seed_, n_ = 0;
+};
+
+json random_pool(Dice& dice, std::uint32_t number, const json& probe) {
+  json pool;
+  constexpr const char* balances[] = {"p2c", "least_in_flight", "round_robin", "weighted"};
+  pool["balance"] = balances[dice.below(4)];
+  pool["queue"] = {{"requests_max", dice.below(12)}, {"wait_max", dice.ms(50, 3000)}};
+  pool["probe"] = probe;
+  const std::uint32_t own = dice.between(1, 4);
+  for (std::uint32_t n = 0; n < own; ++n) {
+    pool["backends"].push_back({{"url", "http://127.0.0.1:" + std::to_string(9001 + number * 10 + n)},
+                                {"slots", dice.between(1, 4)},
+                                {"weight", dice.between(1, 3)}});
+  }
+  // A server of several pools, which share its slots.
+  if (dice.one_in(2)) pool["backends"].push_back({{"url", "http://127.0.0.1:9000"}, {"slots", 3}});
+  return pool;
+}
+
+json random_config(Dice& dice, std::uint32_t& attempts_max) {
+  json config = {{"listen", {{"allow_anonymous", true}}}, {"seed", dice.below(1000)}};
+  const std::uint32_t pools = dice.between(1, 3);
+  json names = json::array();
+  // One for all: pools that share a server must agree on it.
+  const json probe = {{"interval", dice.ms(200, 2000)}, {"timeout", "100ms"}, {"fall", dice.between(1, 3)}};
+  for (std::uint32_t n = 0; n < pools; ++n) {
+    const std::string name = "p" + std::to_string(n);
+    config["pools"][name] = random_pool(dice, n, probe);
+    names.push_back(name);
+  }
+  attempts_max = dice.between(1, 4);
+  json& route = config["routes"]["chat"];
+  route["pools"] = names;
+  if (dice.one_in(3)) route["ttft_budget"] = dice.ms(20, 800);
+  route["retry"] = {{"attempts_max", attempts_max}, {"budget_initial", dice.below(5)}, {"after_delivery", !dice.one_in(4)}};
+  route["timeouts"] = {{"idle", dice.ms(300, 3000)},
+                       {"first_token", dice.ms(200, 4000)},
+                       {"first_byte", dice.ms(1000, 8000)},
+                       {"total_unary", dice.ms(4000, 20000)},
+                       {"total_stream", dice.ms(4000, 20000)}};
+  return config;
+}
+
+ServerState random_state(Dice& dice) {
+  ServerState state;
+  switch (dice.below(6)) {
+    case 0:
+    case 1:
+      state.down = true;
+      break;
+    case 2:
+      state.stalled = true;
+      break;
+    case 3:
+      state.slowness = 1 + dice.below(30);
+      break;
+    case 4:
+      state.status = static_cast<std::uint16_t>(dice.one_in(2) ? 429 : 503);
+      state.retry_after = dice.up_to(3s);
+      break;
+    default:
+      break;
+  }
+  return state;
+}
+
+}  // namespace
+
+World::World(std::uint64_t seed) {
+  Dice dice(mix64(seed));
+  const json config = random_config(dice, attempts_max);
+  auto loaded = config::load_text(config.dump(1), [](const std::string&) { return std::nullopt; });
+  for (const config::Problem& problem : loaded.problems) ADD_FAILURE() << config::to_text(problem, config.dump(1));
+  settings.catalog = config::make_catalog(std::move(loaded.options.value()), ids, 1);
+  settings.route = "chat";
+  settings.network = dice.up_to(2ms);
+  settings.callers = {.retries = dice.below(3), .seed = seed};
+  if (dice.one_in(2)) settings.callers.patience = 100ms + dice.up_to(6s);
+
+  const Nanos span = 3s + dice.up_to(20s);
+  std::uint32_t endpoints = 0;
+  for (const auto& endpoint : settings.catalog->plan.endpoints)
+    endpoints = std::max(endpoints, static_cast<std::uint32_t>(policies::index(endpoint.id)) + 1);
+  constexpr const char* profiles[] = {"demo", "llama-3.1-8b-h100", "qwen3-32b-2xh100"};
+  for (std::uint32_t n = 0; n < endpoints; ++n) {
+    engine::Profile profile = *engine::find_profile(profiles[dice.below(3)]);
+    if (dice.one_in(4)) profile.queue_max = profile.slots = dice.between(1, 3);  // fewer than the gateway believes
+    settings.profiles.push_back(profile);
+  }
+  const std::uint32_t faults = dice.below(10);
+  for (std::uint32_t n = 0; n < faults; ++n) {
+    settings.faults.push_back(
+        {.at = dice.up_to(span), .endpoint = policies::EndpointId{dice.below(endpoints)}, .state = random_state(dice)});
+  }
+  std::ranges::stable_sort(settings.faults, {}, &SimFault::at);
+
+  const std::uint32_t requests = dice.between(20, 150);
+  for (std::uint32_t n = 0; n < requests; ++n) {
+    plan.push_back({.at = dice.one_in(6) ? span / 2 : dice.up_to(span),  // some all at once
+                    .input = dice.between(1, 3000),
+                    .output = dice.between(1, 150),
+                    .stream = !dice.one_in(3)});
+  }
+  std::ranges::stable_sort(plan, {}, &Planned::at);
+}
+
+}  // namespace headgate::loadtest
