@@ -2,10 +2,6 @@
 
 namespace headgate::engine {
 
-BlockPool::BlockPool(std::uint32_t blocks) : blocks_(blocks) {
-  for (BlockId block = 0; block < blocks; ++block) append(block);
-}
-
 std::optional<BlockId> BlockPool::share(TextHash hash) {
   const auto found = by_hash_.find(hash);
   if (found == by_hash_.end()) return std::nullopt;
@@ -13,7 +9,13 @@ std::optional<BlockId> BlockPool::share(TextHash hash) {
   return found->second;
 }
 
+// One that cannot be shared, else one that was never used, else the one that was given back longest ago.
 BlockId BlockPool::take() {
+  const bool forgets = first_ == nil || blocks_[first_].labelled;
+  if (forgets && blocks_.size() < size_) {
+    blocks_.emplace_back().holders = 1;
+    return static_cast<BlockId>(blocks_.size() - 1);
+  }
   const BlockId block = first_;
   unlink(block);
   unlabel(block);
@@ -43,7 +45,7 @@ void BlockPool::append(BlockId block) {
   blocks_[block].behind = nil;
   (last_ == nil ? first_ : blocks_[last_].behind) = block;
   last_ = block;
-  ++available_;
+  ++given_back_;
 }
 
 void BlockPool::prepend(BlockId block) {
@@ -51,14 +53,14 @@ void BlockPool::prepend(BlockId block) {
   blocks_[block].behind = first_;
   (first_ == nil ? last_ : blocks_[first_].before) = block;
   first_ = block;
-  ++available_;
+  ++given_back_;
 }
 
 void BlockPool::unlink(BlockId block) {
   const Block& here = blocks_[block];
   (here.before == nil ? first_ : blocks_[here.before].behind) = here.behind;
   (here.behind == nil ? last_ : blocks_[here.behind].before) = here.before;
-  --available_;
+  --given_back_;
 }
 
 void BlockPool::unlabel(BlockId block) {

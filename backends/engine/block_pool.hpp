@@ -21,11 +21,12 @@ using TextHash = std::uint64_t;
 
 class BlockPool {
  public:
-  explicit BlockPool(std::uint32_t blocks);
+  explicit BlockPool(std::uint32_t blocks) : size_(blocks) {}
 
-  std::uint32_t size() const { return static_cast<std::uint32_t>(blocks_.size()); }
-  std::uint32_t available() const { return available_; }  // held by nobody, cached ones too
-  std::uint32_t held() const { return size() - available_; }
+  std::uint32_t size() const { return size_; }
+  // Held by nobody, cached ones too.
+  std::uint32_t available() const { return given_back_ + size_ - static_cast<std::uint32_t>(blocks_.size()); }
+  std::uint32_t held() const { return size_ - available(); }
   std::uint32_t cached() const { return static_cast<std::uint32_t>(by_hash_.size()); }  // labelled, held or not
 
   std::optional<BlockId> share(TextHash hash);
@@ -38,7 +39,7 @@ class BlockPool {
   static constexpr BlockId nil = 0xffffffffu;
   struct Block {
     std::uint32_t holders = 0;
-    BlockId before = nil, behind = nil;  // among the available ones
+    BlockId before = nil, behind = nil;  // among those given back
     bool labelled = false;
     TextHash hash = 0;
   };
@@ -47,10 +48,11 @@ class BlockPool {
   void unlink(BlockId block);
   void unlabel(BlockId block);
 
-  std::vector<Block> blocks_;
+  std::uint32_t size_;
+  std::vector<Block> blocks_;  // that were ever used: a fleet of thousands costs only what it needs
   std::unordered_map<TextHash, BlockId> by_hash_;
-  BlockId first_ = nil, last_ = nil;  // of the available ones; taken from the front
-  std::uint32_t available_ = 0;
+  BlockId first_ = nil, last_ = nil;  // of those given back; taken from the front
+  std::uint32_t given_back_ = 0;
 };
 
 }  // namespace headgate::engine

@@ -18,9 +18,7 @@ EngineCounts& EngineCounts::operator+=(const EngineCounts& other) {
 }
 
 Engine::Engine(const Profile& profile)
-    : profile_(profile), pool_(profile.blocks), records_(std::size_t{profile.slots} + profile.queue_max) {
-  for (std::uint32_t place = 0; place < places(); ++place) append(place, Phase::free);
-}
+    : profile_(profile), pool_(profile.blocks), places_(profile.slots + profile.queue_max) {}
 
 bool Engine::fits(const Work& work) const {
   const std::uint64_t tokens = std::uint64_t{work.prompt_tokens} + work.output_tokens;
@@ -28,9 +26,13 @@ bool Engine::fits(const Work& work) const {
 }
 
 RequestKey Engine::submit(Time now, Work work) {
+  if (!fits(work) || running_.size() + waiting() >= places_) return RequestKey::none;
+  if (free_.first == nil && records_.size() < places_) {
+    records_.emplace_back();
+    append(static_cast<std::uint32_t>(records_.size() - 1), Phase::free);
+  }
   const std::uint32_t place = free_.first;
-  if (place == nil || !fits(work)) return RequestKey::none;
-  if (running_.size() + waiting() >= std::size_t{profile_.slots} + profile_.queue_max) return RequestKey::none;
+  if (place == nil) return RequestKey::none;
   unlink(place);
   Record& record = records_[place];
   if (++record.serial == 0) record.serial = 1;
@@ -46,7 +48,7 @@ RequestKey Engine::submit(Time now, Work work) {
 
 void Engine::cancel(Time, RequestKey key) {
   const std::uint32_t place = place_of(key);
-  if (key == RequestKey::none || place >= places() || key_of(place) != key) return;
+  if (key == RequestKey::none || place >= records_.size() || key_of(place) != key) return;
   Record& record = records_[place];
   if (record.phase == Phase::free) return;
   record.cancelled = true;

@@ -75,7 +75,7 @@ class Engine {
 
   std::uint32_t running() const { return static_cast<std::uint32_t>(running_.size()); }
   std::uint32_t waiting() const { return waiting_.size + arriving_.size; }
-  std::uint32_t places() const { return static_cast<std::uint32_t>(records_.size()); }
+  std::uint32_t places() const { return places_; }
   std::uint32_t batch() const { return batch_; }  // requests in the step under way
   const BlockPool& memory() const { return pool_; }
   const EngineCounts& counts() const { return counts_; }
@@ -125,7 +125,8 @@ class Engine {
 
   Profile profile_;
   BlockPool pool_;
-  std::vector<Record> records_;  // slots + queue_max
+  std::uint32_t places_;         // slots + queue_max
+  std::vector<Record> records_;  // of the places that were ever used
   List free_, arriving_, waiting_;
   std::vector<std::uint32_t> running_, still_running_;  // the oldest first
   std::uint32_t batch_ = 0;

@@ -25,7 +25,7 @@ class Simulator {
     result_.tally = Tally(settings.slo);
     for (const engine::Profile& profile : settings.profiles) {
       engines_.emplace_back(profile);
-      by_place_.emplace_back(engines_.back().places());
+      by_place_.emplace_back();
       promised_.push_back(never);
     }
     states_.resize(engines_.size());
@@ -187,7 +187,10 @@ class Simulator {
       const policies::Outcome full{.end = policies::End::status, .status = 503, .retry_after = std::chrono::seconds(1)};
       return come_to_nothing(request, full);
     }
-    by_place_[live.endpoint][engine::place_of(live.key)] = request;
+    std::vector<std::uint32_t>& places = by_place_[live.endpoint];
+    const std::uint32_t place = engine::place_of(live.key);
+    if (place >= places.size()) places.resize(place + 1);
+    places[place] = request;
     promise(live.endpoint);
   }
 

@@ -60,7 +60,8 @@ json random_config(Dice& dice, std::uint32_t& attempts_max) {
   json& route = config["routes"]["chat"];
   route["pools"] = names;
   if (dice.one_in(3)) route["ttft_budget"] = dice.ms(20, 800);
-  route["retry"] = {{"attempts_max", attempts_max}, {"budget_initial", dice.below(5)}, {"after_delivery", !dice.one_in(4)}};
+  route["retry"] = {
+      {"attempts_max", attempts_max}, {"budget_initial", dice.below(5)}, {"after_delivery", !dice.one_in(4)}};
   route["timeouts"] = {{"idle", dice.ms(300, 3000)},
                        {"first_token", dice.ms(200, 4000)},
                        {"first_byte", dice.ms(1000, 8000)},
