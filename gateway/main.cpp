@@ -27,6 +27,8 @@ void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
                  "qwen3-32b-2xh100, llama-3.1-8b-h100, llama-70b-8xh100: as fast as these")
       ->capture_default_str();
   app.add_option("--slots", o.slots, "requests a replica works on at once, instead of the profile's");
+  app.add_option("--time-scale", o.time_scale, "10: ten times as fast as the profile says; 0.1: ten times slower")
+      ->capture_default_str();
   app.add_option("--seed", o.seed, "of faults with a share")->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--model", o.models, "model name it answers to (repeatable); none: any");
   app.footer("Example: headgate mock --port 9001 --replicas 4 --profile demo");

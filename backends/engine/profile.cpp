@@ -1,6 +1,8 @@
 #include "backends/engine/profile.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace headgate::engine {
 namespace {
@@ -57,6 +59,15 @@ constexpr std::array<Profile, 6> table{{
 }};
 
 }  // namespace
+
+Profile at_speed(Profile profile, double speed) {
+  for (Nanos* time : {&profile.overhead, &profile.step_fixed, &profile.step_per_running,
+                      &profile.step_per_context_token, &profile.prefill_per_token}) {
+    *time = Nanos(std::llround(static_cast<double>(time->count()) / speed));
+  }
+  if (profile.paced) profile.step_fixed = std::max(profile.step_fixed, Nanos(1));
+  return profile;
+}
 
 std::span<const Profile> profiles() { return table; }
 

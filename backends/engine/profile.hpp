@@ -29,6 +29,9 @@ struct Profile {
   std::uint32_t blocks = 1u << 20;  // of KV memory
 };
 
+// The same server in a world where everything takes 1/speed of its time; speed > 0.
+Profile at_speed(Profile profile, double speed);
+
 std::span<const Profile> profiles();
 const Profile* find_profile(std::string_view name);  // nullptr: no such profile
 

@@ -15,6 +15,7 @@ struct MockOptions {
   std::uint16_t replicas = 1;             // 1..256
   std::string profile = "demo";           // backends/engine/profile.cpp
   std::optional<std::uint32_t> slots;     // instead of the profile's, 1..65536
+  double time_scale = 1;                  // 10: ten times as fast as the profile says; 0.001..1000
   std::uint64_t seed = 1;                 // of the draws for faults with a share; texts do not depend on it
   std::vector<std::string> models;        // names it answers to; empty: any, listed as "mock"
   std::uint32_t connections_max = 10000;  // per replica; one more is closed unanswered

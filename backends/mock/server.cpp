@@ -25,6 +25,9 @@ std::string check(const MockOptions& options) {
   if (options.slots && (*options.slots < 1 || *options.slots > 65536)) {
     return "slots must be from 1 to 65536, not " + std::to_string(*options.slots);
   }
+  if (!(options.time_scale >= 0.001 && options.time_scale <= 1000)) {
+    return "time-scale must be from 0.001 to 1000, not " + std::to_string(options.time_scale);
+  }
   if (!backends::Endpoint::numeric(options.host, 0)) {
     return "host must be an IP address such as 127.0.0.1, not \"" + options.host + "\"";
   }
@@ -84,6 +87,7 @@ void announce(const MockOptions& options, const Server& server) {
 Server::Server(backends::Loop& loop, MockOptions options, engine::Profile profile)
     : options_(std::move(options)), scratch_(loop) {
   if (options_.slots) profile.slots = *options_.slots;
+  profile = engine::at_speed(profile, options_.time_scale);
   for (std::uint16_t i = 0; i < options_.replicas; ++i) {
     replicas_.push_back(std::make_unique<Replica>(loop, scratch_, options_, profile, i));
   }

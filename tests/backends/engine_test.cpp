@@ -335,6 +335,17 @@ TEST(Profile, DemoTakesTwentyMillisecondsPerTokenAlone) {
   EXPECT_EQ(demo->step_fixed + demo->step_per_running, 20ms);
 }
 
+TEST(Profile, AtTenTimesTheSpeedTakesATenthOfTheTime) {
+  const Profile fast = at_speed(*find_profile("llama-3.1-8b-h100"), 10);
+  EXPECT_EQ(fast.overhead, 1500us);
+  EXPECT_EQ(fast.step_fixed, 770us);
+  EXPECT_EQ(fast.step_per_running, 440ns);
+  EXPECT_EQ(fast.step_per_context_token, 8ns) << "rounded";
+  EXPECT_EQ(fast.prefill_per_token, 3600ns);
+  EXPECT_EQ(fast.slots, 256u);
+  EXPECT_EQ(at_speed(*find_profile("paced"), 1e9).step_fixed, 1ns) << "a step takes time";
+}
+
 TEST(Profile, IsFoundByExactNameOnly) {
   ASSERT_NE(find_profile("instant"), nullptr);
   EXPECT_FALSE(find_profile("instant")->paced);

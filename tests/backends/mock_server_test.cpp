@@ -361,13 +361,15 @@ TEST(MockServer, ATakenPortIsAnError) {
 }
 
 TEST(MockServer, OptionsThatMakeNoSenseAreErrors) {
-  MockOptions unknown_profile, no_replicas, no_room, no_slots;
+  MockOptions unknown_profile, no_replicas, no_room, no_slots, no_time;
   unknown_profile.profile = "demos";
   no_replicas.replicas = 0;
   no_room.port = 65535;
   no_room.replicas = 2;
   no_slots.slots = 0;
-  for (const MockOptions& options : {unknown_profile, no_replicas, no_room, no_slots}) EXPECT_EQ(serve(options), 2);
+  no_time.time_scale = 0;
+  for (const MockOptions& options : {unknown_profile, no_replicas, no_room, no_slots, no_time})
+    EXPECT_EQ(serve(options), 2);
 }
 
 // A prompt of 40 words, twice: the second time the first two blocks of 16 are in the cache.
