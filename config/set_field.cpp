@@ -156,7 +156,7 @@ void set_field(Node& root, std::string_view set, Problems& problems) {
   const std::size_t split = end_of_path(set);
   const auto steps = split == set.npos ? std::nullopt : steps_of(set.substr(0, split));
   if (!steps) {
-    problems.add(0, {}, "--set " + in_quotes(set) + " must be PATH=VALUE, such as pools.small.queue.requests_max=4");
+    problems.add(0, {}, in_quotes(set) + " must be PATH=VALUE, such as pools.small.queue.requests_max=4");
     return;
   }
   Walk(set.substr(split + 1), problems).object<Options>(root, *steps, "$");

@@ -56,11 +56,11 @@ TEST(SetField, SaysWhichStepIsWrongAndWhatWasMeant) {
       {"pools[0]=3", "f: $.pools: is an object: a name must follow (--set)\n"},
       {"workers.more=3", "f: $.workers: is a single value: nothing can stand behind it (--set)\n"},
       {"workers=0", "f: $.workers: is 0, must be 1..256 (--set)\n"},
-      {"workers", "f: --set \"workers\" must be PATH=VALUE, such as pools.small.queue.requests_max=4 (--set)\n"},
+      {"workers", "f: \"workers\" must be PATH=VALUE, such as pools.small.queue.requests_max=4 (--set)\n"},
       {"pools..small=1",
-       "f: --set \"pools..small=1\" must be PATH=VALUE, such as pools.small.queue.requests_max=4 (--set)\n"},
+       "f: \"pools..small=1\" must be PATH=VALUE, such as pools.small.queue.requests_max=4 (--set)\n"},
       {"pools.small.backends[x]=1",
-       "f: --set \"pools.small.backends[x]=1\" must be PATH=VALUE, such as pools.small.queue.requests_max=4 "
+       "f: \"pools.small.backends[x]=1\" must be PATH=VALUE, such as pools.small.queue.requests_max=4 "
        "(--set)\n"}};
   for (const Row& row : rows) EXPECT_EQ(problem_of(text_of({}), row.set), row.problem) << row.set;
 }
