@@ -18,8 +18,13 @@ struct Step {
 // Nothing where the path is not of the form.
 std::optional<std::vector<Step>> steps_of(std::string_view path) {
   std::vector<Step> steps;
-  if (path.starts_with("$.")) path.remove_prefix(2);
-  for (bool after_dot = true; !path.empty();) {
+  bool after_dot = true;
+  if (path.starts_with('$')) {
+    path.remove_prefix(1);
+    after_dot = path.starts_with('.');
+    if (after_dot) path.remove_prefix(1);
+  }
+  while (!path.empty()) {
     if (after_dot) {
       const std::size_t end = std::min(path.find_first_of(".["), path.size());
       if (end == 0) return std::nullopt;
@@ -116,8 +121,7 @@ class Walk {
     } else if constexpr (Vector<T>) {
       if (!enters(node, Node::Kind::list, steps.front(), path)) return;
       const std::size_t item = *steps.front().item;
-      if (item >= node.items.size())
-        return problem(path, "has " + std::to_string(node.items.size()) + " items in the file");
+      if (item >= node.items.size()) return no_such_item(path, item, node.items.size());
       value<typename T::value_type>(node.items[item], steps.subspan(1), path + "[" + std::to_string(item) + "]");
     } else {
       problem(path, "is a single value: nothing can stand behind it");
@@ -140,6 +144,12 @@ class Walk {
     return node.members.emplace_back(Member{std::string(name), 0, {}}).value;
   }
 
+  void no_such_item(const std::string& path, std::size_t item, std::size_t items) {
+    const std::string there = items == 0   ? "the file has no items there"
+                              : items == 1 ? "there is only [0]"
+                                           : "there are [0] to [" + std::to_string(items - 1) + "]";
+    problem(path, "has no item [" + std::to_string(item) + "]; " + there);
+  }
   void unknown(const std::string& path, const char* what, const std::string& name,
                const std::vector<std::string>& known) {
     problem(path, std::string("has no ") + what + " " + in_quotes(name) + suggestion(name, known));

@@ -1,5 +1,7 @@
 // The subcommand table; each entry calls one function.
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <iostream>
 
@@ -15,21 +17,38 @@ namespace {
 
 using namespace headgate;
 
+// The library's own takes -1 for the greatest number there is.
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
+  const std::string range = std::to_string(low) + ".." + std::to_string(high);
+  const auto check = [low, high, range](const std::string& text) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool good = error == std::errc() && end == text.data() + text.size() && value >= low && value <= high;
+    return good ? std::string() : "is \"" + text + "\", must be a whole number " + range;
+  };
+  return {check, high == UINT64_MAX ? "" : range};
+}
+
 void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
   app.add_option("--host", o.host, "address to listen on")->capture_default_str();
-  app.add_option("--port", o.port, "port of the first replica; the others follow")->capture_default_str();
+  const auto port = whole_number(0, 65535);
+  app.add_option("--port", o.port, "port of the first replica; the others follow")->check(port)->capture_default_str();
   app.add_option("--control-port", o.control_port,
                  "POST /control also here (first replica; the others follow); 0: only on the data port")
+      ->check(port)
       ->capture_default_str();
-  app.add_option("--replicas", o.replicas, "model servers in this process")->capture_default_str();
+  app.add_option("--replicas", o.replicas, "model servers in this process")
+      ->check(whole_number(1, 256))
+      ->capture_default_str();
   app.add_option("--profile", o.profile,
                  "instant: answers at once, for wrk; paced: 10 ms per token; demo: prefill and 20 ms per token; "
                  "qwen3-32b-2xh100, llama-3.1-8b-h100, llama-70b-8xh100: as fast as these")
       ->capture_default_str();
-  app.add_option("--slots", o.slots, "requests a replica works on at once, instead of the profile's");
+  app.add_option("--slots", o.slots, "requests a replica works on at once, instead of the profile's")
+      ->check(whole_number(1, 65536));
   app.add_option("--time-scale", o.time_scale, "10: ten times as fast as the profile says; 0.1: ten times slower")
       ->capture_default_str();
-  app.add_option("--seed", o.seed, "of faults with a share")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--seed", o.seed, "of faults with a share")->check(whole_number(0, UINT64_MAX))->capture_default_str();
   app.add_option("--model", o.models, "model name it answers to (repeatable); none: any");
   app.footer("Example: headgate mock --port 9001 --replicas 4 --profile demo");
 }
@@ -37,7 +56,7 @@ void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
 // What arrives when, how it is judged, and where the results go.
 void add_plan_flags(CLI::App& app, loadtest::LoadOptions& o) {
   const auto text = [&app](const char* name, auto& field, const char* help) {
-    app.add_option(name, field, help)->capture_default_str();
+    return app.add_option(name, field, help)->capture_default_str();
   };
   text("--model", o.model, "model asked for");
   text("--stream-share", o.stream_share, "0..1 of the requests are streams");
@@ -47,12 +66,12 @@ void add_plan_flags(CLI::App& app, loadtest::LoadOptions& o) {
   text("--rate", o.rate, "requests per second, open loop");
   text("--arrivals", o.arrivals, "with --rate: poisson or azure-conv");
   text("--duration", o.duration, "how long, such as 30s");
-  text("--limit", o.limit, "at most this many requests; 0: no limit");
+  text("--limit", o.limit, "at most this many requests; 0: no limit")->check(whole_number(0, UINT64_MAX));
   text("--speed", o.speed, "play a trace this much faster");
-  text("--seed", o.seed, "same seed, same load");
+  text("--seed", o.seed, "same seed, same load")->check(whole_number(0, UINT64_MAX));
   text("--lengths", o.lengths, "with --rate: fixed or azure-conv");
-  text("--prompt-tokens", o.prompt_tokens, "with --lengths fixed");
-  text("--output-tokens", o.output_tokens, "with --lengths fixed");
+  text("--prompt-tokens", o.prompt_tokens, "with --lengths fixed")->check(whole_number(1, 1'000'000));
+  text("--output-tokens", o.output_tokens, "with --lengths fixed")->check(whole_number(1, 1'000'000));
   app.add_option("--expect", o.expect, "condition on the JSON summary, such as cut==0 (repeatable)");
   text("--slo", o.slo, "any of ttft, tpot, gap, e2e");
   text("--json", o.json, "summary as JSON: a file, or - for standard output");
@@ -62,7 +81,7 @@ void add_plan_flags(CLI::App& app, loadtest::LoadOptions& o) {
 
 void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
   const auto text = [&app](const char* name, auto& field, const char* help) {
-    app.add_option(name, field, help)->capture_default_str();
+    return app.add_option(name, field, help)->capture_default_str();
   };
   add_plan_flags(app, o);
   text("--target", o.target, "gateway or model server, http://HOST:PORT");
@@ -70,7 +89,7 @@ void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
   text("--api-key", o.api_key, "sent as Authorization: Bearer");
   app.add_flag_callback(
       "--no-check-tokens", [&o] { o.check_tokens = false; }, "don't check token counts (for real model servers)");
-  text("--connections-max", o.connections_max, "open connections at most");
+  text("--connections-max", o.connections_max, "open connections at most")->check(whole_number(1, 1'000'000));
   text("--timeout", o.timeout, "of one request");
   app.add_flag("--live", o.live, "one-screen summary while it runs");
   text("--admin", o.admin, "the gateway's admin listener, http://HOST:PORT, for --live");
@@ -189,7 +208,7 @@ int main(int argc, char** argv) {
   simulate_app
       ->add_option("--retries", simulate.retries,
                    "callers send again so often what they may, as the official SDKs do (those: 2)")
-      ->check(CLI::Range(0, 10))
+      ->check(whole_number(0, 10))
       ->capture_default_str();
   simulate_app->add_option("--patience", simulate.patience, "callers leave when no content has come by then, as 20s");
   simulate_app->add_option(
@@ -199,7 +218,7 @@ int main(int argc, char** argv) {
   simulate_app->add_option("--set", simulate.sets,
                            "PATH=VALUE in the configuration, such as pools.mock.queue.requests_max=5 (repeatable)");
   simulate_app->add_option("--seeds", simulate.seeds, "so many runs, from --seed on: means and confidence intervals")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->capture_default_str();
   simulate_app->add_option("--compare", simulate.compare, "another configuration file, played with the same arrivals");
   simulate_app->footer(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <optional>
 
 #include "config/units.hpp"
@@ -32,6 +33,16 @@ std::string check(const LoadOptions& options) {
   return {};
 }
 
+// A plan may span as much as a trace may: 1e12 ms, some 30 years.
+constexpr double span_max_ns = 1e18;
+
+std::string too_long(const LoadOptions& options) {
+  char text[160];
+  std::snprintf(text, sizeof text, "speed is %g: the plan would take longer than 30 years%s", options.speed,
+                options.rate != 0 ? "; raise speed or rate, or give --duration" : "; raise it");
+  return text;
+}
+
 Plan draw_plan(const LoadOptions& options, std::optional<Nanos> duration) {
   Plan plan;
   const bool fitted_gaps = options.arrivals == "azure-conv", fitted_lengths = options.lengths == "azure-conv";
@@ -39,8 +50,13 @@ Plan draw_plan(const LoadOptions& options, std::optional<Nanos> duration) {
   for (std::uint64_t id = 0; options.limit == 0 || id < options.limit; ++id) {
     const double gap = fitted_gaps ? azure_conv_gap(options.seed, id) : exponential_gap(options.seed, id);
     if (id > 0) at_s += gap / options.rate;  // the first leaves at once
-    const Nanos at{std::llround(at_s / options.speed * 1e9)};
-    if (duration && at > *duration) break;
+    const double at_ns = at_s / options.speed * 1e9;
+    if (duration && at_ns > static_cast<double>(duration->count())) break;
+    if (at_ns > span_max_ns) {
+      plan.problem = too_long(options);
+      return plan;
+    }
+    const Nanos at{std::llround(at_ns)};
     if (id == trace_lines_max) {
       plan.problem = "more than 10000000 requests; lower rate, duration or limit";
       return plan;
@@ -93,10 +109,11 @@ Plan plan_requests(const LoadOptions& options) {
     plan.requests = std::move(trace.requests);
     plan.prefixes = std::move(trace.prefixes);
     if (plan.prefixes != nullptr) spread_batches(plan.requests, options.seed);
-    for (Planned& planned : plan.requests) {
-      planned.at = Nanos{std::llround(static_cast<double>(planned.at.count()) / options.speed)};
-    }
-    if (duration) std::erase_if(plan.requests, [&](const Planned& planned) { return planned.at > *duration; });
+    const double longest = duration ? static_cast<double>(duration->count()) : span_max_ns;
+    const auto at_ns = [&](const Planned& planned) { return static_cast<double>(planned.at.count()) / options.speed; };
+    const auto dropped = std::erase_if(plan.requests, [&](const Planned& planned) { return at_ns(planned) > longest; });
+    if (dropped > 0 && !duration) plan.problem = too_long(options);
+    for (Planned& planned : plan.requests) planned.at = Nanos{std::llround(at_ns(planned))};
   }
   for (std::uint64_t id = 0; id < plan.requests.size(); ++id) {
     plan.requests[id].stream = unit(draw(options.seed, id, use_stream)) < options.stream_share;

@@ -28,6 +28,9 @@ std::FILE* words_of(const LoadOptions& options) { return options.json == "-" ? s
 }  // namespace
 
 std::string Output::open(const LoadOptions& options) {
+  for (const std::string& condition : options.expect) {
+    if (!is_condition(condition)) return "expect is \"" + condition + "\"; a condition such as cut>=5 is wanted";
+  }
   std::string problem = options.json == "-" ? "" : open_file("json", options.json, json_);
   if (problem.empty()) problem = open_file("records", options.records, records_);
   if (problem.empty()) problem = open_file("timeline", options.timeline, timeline_);

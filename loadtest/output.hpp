@@ -12,7 +12,7 @@ namespace headgate::loadtest {
 
 class Output {
  public:
-  // Before the run: a file that cannot be written costs no measurement. Empty, or what is wrong.
+  // Before the run, and last of what may be wrong with it: it empties the files. Empty, or what is wrong.
   std::string open(const LoadOptions& options);
   // False: a condition or the verdict failed, or a file could not be written, which is said.
   bool report(const LoadOptions& options, const Slo& slo, const RunResult& result);

@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_set>
+
+#include "loadtest/nearest_rank.hpp"
 
 namespace headgate::loadtest {
 namespace {
@@ -40,8 +41,7 @@ double ttft_p99_ms(const std::vector<Record>& records, Nanos from, Nanos to) {
   }
   if (all.empty()) return 0;
   std::ranges::sort(all);
-  const auto rank = static_cast<std::size_t>(std::ceil(0.99 * static_cast<double>(all.size())));
-  return static_cast<double>(all[rank - 1].count()) / 1e6;
+  return nearest_rank_ms(all, 0.99);
 }
 
 }  // namespace

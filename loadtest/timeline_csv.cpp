@@ -1,8 +1,9 @@
 #include "loadtest/timeline_csv.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <ostream>
+
+#include "loadtest/nearest_rank.hpp"
 
 namespace headgate::loadtest {
 namespace {
@@ -43,12 +44,6 @@ void count(const Record& record, Second& in) {
   }
 }
 
-// Nearest rank.
-double quantile_ms(std::vector<Nanos>& sorted, double q) {
-  const auto rank = static_cast<std::size_t>(std::ceil(q * static_cast<double>(sorted.size())));
-  return static_cast<double>(sorted[std::max<std::size_t>(rank, 1) - 1].count()) / 1e6;
-}
-
 }  // namespace
 
 void write_timeline(std::ostream& out, const RunResult& result, const Slo& slo) {
@@ -75,7 +70,7 @@ void write_timeline(std::ostream& out, const RunResult& result, const Slo& slo) 
     out << n << ',' << one.sent << ',' << one.ok << ',' << one.refused << ',' << one.failed << ',' << one.cut << ','
         << one.left << ',' << one.good << ',' << in_progress << ',';
     std::ranges::sort(one.ttft);
-    if (!one.ttft.empty()) out << quantile_ms(one.ttft, 0.5) << ',' << quantile_ms(one.ttft, 0.99);
+    if (!one.ttft.empty()) out << nearest_rank_ms(one.ttft, 0.5) << ',' << nearest_rank_ms(one.ttft, 0.99);
     out << (one.ttft.empty() ? ",\n" : "\n");
   }
 }

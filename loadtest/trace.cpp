@@ -56,7 +56,8 @@ std::optional<std::uint32_t> tokens(std::string_view text) {
   return static_cast<std::uint32_t>(*value);
 }
 
-std::string in_quotes(std::string_view text) { return "\"" + std::string{text.substr(0, 60)} + "\""; }
+std::string shortened(std::string_view text) { return std::string{text.substr(0, 60)}; }
+std::string in_quotes(std::string_view text) { return "\"" + shortened(text) + "\""; }
 
 // Fills `out` or returns what is wrong with the line.
 std::string read_csv_line(std::string_view line, Planned& out) {
@@ -76,16 +77,25 @@ std::string read_csv_line(std::string_view line, Planned& out) {
   return {};
 }
 
+// "input is 0; " or "input is missing; ", to be followed by what is wanted.
+std::string found(const std::string& name, const nlohmann::json& object) {
+  const auto value = object.find(name);
+  return name + " is " + (value == object.end() ? "missing" : shortened(value->dump())) + "; ";
+}
+
 // One id for each 512 tokens of the prompt, the last one for what is left.
 std::string read_hash_ids(const nlohmann::json& object, std::uint32_t input, std::vector<std::uint32_t>& out) {
   const auto ids = object.find("hash_ids");
   const std::size_t wanted = (input + prefix_block_tokens - 1) / prefix_block_tokens;
   const bool list = ids != object.end() && ids->is_array();
   if (!list || ids->size() != wanted) {
-    return "hash_ids must be a list of " + std::to_string(wanted) + " numbers, one for each 512 tokens of input_length";
+    return (list ? "hash_ids has " + std::to_string(ids->size()) + " ids; " : found("hash_ids", object)) +
+           "a list of " + std::to_string(wanted) + " is wanted, one for each 512 tokens of input_length";
   }
   for (const auto& id : *ids) {
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > UINT32_MAX) return "hash_ids must be whole numbers";
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > UINT32_MAX) {
+      return "hash_ids holds " + shortened(id.dump()) + "; whole numbers in 0..4294967295 are wanted";
+    }
     out.push_back(id.get<std::uint32_t>());
   }
   return {};
@@ -99,7 +109,7 @@ std::string read_json_line(std::string_view line, Planned& out, std::vector<std:
   const char* const time = mooncake ? "timestamp" : "at_ms";
   const auto at = object.find(time);
   if (at == object.end() || !at->is_number() || at->get<double>() < 0 || at->get<double>() > 1e12) {
-    return std::string{time} + " must be a number in 0..1e12";
+    return found(time, object) + "a number in 0..1e12 is wanted";
   }
   out.at = Nanos{std::llround(at->get<double>() * 1e6)};
   for (const auto& [name, target] : {std::pair{mooncake ? "input_length" : "input", &out.input},
@@ -107,7 +117,7 @@ std::string read_json_line(std::string_view line, Planned& out, std::vector<std:
     const auto value = object.find(name);
     if (value == object.end() || !value->is_number_unsigned() || value->get<std::uint64_t>() < 1 ||
         value->get<std::uint64_t>() > trace_tokens_max) {
-      return std::string{name} + " must be a whole number in 1..1000000";
+      return found(name, object) + "a whole number in 1..1000000 is wanted";
     }
     *target = value->get<std::uint32_t>();
   }

@@ -1,6 +1,7 @@
 #include "loadtest/when.hpp"
 
 #include <charconv>
+#include <cmath>
 
 #include "config/units.hpp"
 
@@ -9,7 +10,7 @@ namespace headgate::loadtest {
 std::optional<double> parse_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return {};
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return {};
   return value;
 }
 

@@ -19,6 +19,6 @@ struct When {
 
 std::optional<When> parse_when(std::string_view text);
 
-std::optional<double> parse_number(std::string_view text);  // a plain one, whole text
+std::optional<double> parse_number(std::string_view text);  // a finite one, whole text
 
 }  // namespace headgate::loadtest

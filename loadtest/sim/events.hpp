@@ -20,7 +20,7 @@ struct SimEvent {
     ended,        // its answer's end, at the gateway
     limit,        // one of its attempt's time limits
     fault,        // number `who` of the settings
-    probe,        // of endpoint `who`, which a fault has touched
+    probe,        // of endpoint `who`; serial: Probing's
     tick,         // the Dispatcher's own
   };
   Time at{};
@@ -31,7 +31,9 @@ struct SimEvent {
 
 class SimEvents {
  public:
-  void put(const SimEvent& event) { heap_.push({event, next_++}); }
+  void put(const SimEvent& event) {  // at never: it does not happen
+    if (event.at != never) heap_.push({event, next_++});
+  }
   bool empty() const { return heap_.empty(); }
   SimEvent take() {
     const SimEvent event = heap_.top().event;

@@ -1,6 +1,8 @@
 #include "loadtest/sim/faults.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <optional>
 #include <set>
 
@@ -19,7 +21,14 @@ struct Written {
   double factor = 5;
   std::uint16_t status = 429;
   Nanos retry_after = std::chrono::seconds(1), every = std::chrono::seconds(2);
+  std::set<std::string, std::less<>> parts;  // that are written
 };
+
+// The only kind of fault that a part is for.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> only_for{
+    {{"factor", "slow"}, {"status", "storm"}, {"retry-after", "storm"}, {"every", "flap"}}};
+
+Nanos later(Nanos time, Nanos by) { return by > Nanos::max() - time ? Nanos::max() : time + by; }
 
 // Empty, or what the value must be.
 std::string read_part(std::string_view name, std::string_view value, Nanos span, Written& out) {
@@ -29,6 +38,7 @@ std::string read_part(std::string_view name, std::string_view value, Nanos span,
     to = *time;
     return {};
   };
+  if (!out.parts.emplace(name).second) return "is given twice";
   if (name == "at") {
     const auto when = parse_when(value);
     if (when) out.at = when->in(span);
@@ -41,19 +51,28 @@ std::string read_part(std::string_view name, std::string_view value, Nanos span,
   if (name == "for") return duration(out.lasts, Nanos(1));
   if (name == "every") return duration(out.every, std::chrono::milliseconds(1));
   if (name == "retry-after") return duration(out.retry_after, Nanos(0));
-  const auto value_of = parse_number(value);
+  const double number = parse_number(value).value_or(-1);
   if (name == "factor") {
-    if (!value_of || !(*value_of > 0) || *value_of > 1000) return "must be a number over 0, at most 1000";
-    out.factor = *value_of;
-    return {};
+    out.factor = number;
+    return number > 0 && number <= 1000 ? "" : "must be a number over 0, at most 1000";
   }
   if (name == "status") {
-    if (!value_of || *value_of < 400 || *value_of > 599) return "must be an error status, 400 to 599";
-    out.status = static_cast<std::uint16_t>(*value_of);
-    return {};
+    const bool good = number >= 400 && number <= 599 && number == std::floor(number);
+    if (good) out.status = static_cast<std::uint16_t>(number);
+    return good ? "" : "must be an error status, 400 to 599";
   }
   const std::vector<std::string> known{"at", "backend", "do", "for", "factor", "status", "retry-after", "every"};
   return "is no part of a fault" + config::suggestion(name, known);
+}
+
+// Empty, or which part has nothing to do there.
+std::string misplaced_part(const Written& fault) {
+  for (const auto& [part, what] : only_for) {
+    if (fault.what != what && fault.parts.contains(part))
+      return std::string(part) + "= is only for do=" + std::string(what);
+  }
+  if (fault.what == "recover" && fault.lasts) return "for= is not for do=recover";
+  return {};
 }
 
 std::set<policies::EndpointId> endpoints_of(const std::string& backend, const config::Catalog& catalog) {
@@ -71,7 +90,7 @@ std::set<policies::EndpointId> endpoints_of(const std::string& backend, const co
 template <class Add>
 std::string expand(const Written& fault, Add&& add) {
   ServerState state;
-  const Nanos at = *fault.at;
+  const Nanos at = *fault.at, end = later(at, fault.lasts.value_or(Nanos(0)));
   if (fault.what == "kill") {
     state.down = true;
   } else if (fault.what == "stall") {
@@ -85,13 +104,13 @@ std::string expand(const Written& fault, Add&& add) {
     if (!fault.lasts) return "flap needs for=DURATION";
     if (*fault.lasts / fault.every > 1000) return "flap may change at most 1000 times";
     bool down = true;
-    for (Nanos time = at; time < at + *fault.lasts; time += fault.every, down = !down) add(time, {.down = down});
+    for (Nanos time = at; time < end; time = later(time, fault.every), down = !down) add(time, {.down = down});
   } else if (fault.what != "recover") {
     const std::vector<std::string> known{"kill", "stall", "slow", "storm", "flap", "recover"};
     return "\"" + fault.what + "\" is nothing that a fault can do" + config::suggestion(fault.what, known);
   }
   if (fault.what != "flap") add(at, state);
-  if (fault.lasts) add(at + *fault.lasts, {});
+  if (fault.lasts) add(end, {});
   return {};
 }
 
@@ -122,7 +141,7 @@ std::string parse_one(std::string_view text, const config::Catalog& catalog, Nan
     });
     if (!wrong.empty()) return wrong;
   }
-  return {};
+  return misplaced_part(fault);
 }
 
 }  // namespace

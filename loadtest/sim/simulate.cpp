@@ -114,14 +114,14 @@ int simulate(const SimulateOptions& options) {
   const bool compares = options.seeds > 1 || !options.compare.empty();
   if (compares && !(options.load.records.empty() && options.load.timeline.empty()))
     return usage("--records and --timeline are of one run: without --seeds and --compare");
-  Output output;
-  if (const std::string problem = output.open(options.load); !problem.empty()) return usage(problem);
   std::vector<Contender> contenders{{titled(options.config, options.sets), std::move(*settings)}};
   if (!options.compare.empty()) {
     auto other = prepare(options, options.compare, {}, span);
     if (!other) return exit_usage;
     contenders.push_back({options.compare, std::move(*other)});
   }
+  Output output;
+  if (const std::string problem = output.open(options.load); !problem.empty()) return usage(problem);
   const auto began = std::chrono::steady_clock::now();
   std::size_t requests = plan.requests.size();
   bool good = true;

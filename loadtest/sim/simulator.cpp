@@ -5,6 +5,7 @@
 
 #include "backends/engine/engine.hpp"
 #include "loadtest/sim/events.hpp"
+#include "loadtest/sim/probing.hpp"
 #include "loadtest/sim/prompt_blocks.hpp"
 #include "loadtest/sim/server_use.hpp"
 #include "policies/base/random.hpp"
@@ -20,7 +21,11 @@ constexpr std::uint64_t body_bytes_per_token = 5;
 class Simulator {
  public:
   Simulator(const SimSettings& settings, const std::vector<Planned>& plan)
-      : settings_(settings), plan_(plan), dispatcher_(settings.catalog->plan), live_(plan.size()) {
+      : settings_(settings),
+        plan_(plan),
+        dispatcher_(settings.catalog->plan),
+        probing_(*settings.catalog, settings.profiles.size()),
+        live_(plan.size()) {
     result_.records.resize(plan.size());
     result_.tally = Tally(settings.slo);
     for (const engine::Profile& profile : settings.profiles) {
@@ -30,12 +35,11 @@ class Simulator {
     }
     states_.resize(engines_.size());
     lost_.resize(engines_.size());
-    probed_.resize(engines_.size());
   }
 
   RunResult run() {
     if (!plan_.empty()) events_.put({start + plan_[0].at, What::arrival, 0});
-    if (!settings_.faults.empty()) events_.put({start + settings_.faults[0].at, What::fault, 0});
+    if (!settings_.faults.empty()) events_.put({after(start, settings_.faults[0].at), What::fault, 0});
     while (!events_.empty() && result_.tally.whole().ended < plan_.size()) {
       const SimEvent event = events_.take();
       now_ = event.at;
@@ -92,7 +96,7 @@ class Simulator {
     if (event.what == What::again) return send(event.who);
     if (event.what == What::patience) return lose_patience(event.who);
     if (event.what == What::fault) return apply_fault(event.who);
-    if (event.what == What::probe) return probe(event.who);
+    if (event.what == What::probe) return event.serial == probing_.serial(event.who) ? probe(event.who) : void();
     if (event.what == What::tick) {
       promised_wake_ = never;
       return dispatcher_.tick(now_, orders_);
@@ -117,8 +121,8 @@ class Simulator {
     Record& mine = record(request);
     mine.intended = mine.sent = planned.at;
     mine.stream = planned.stream;
-    if (settings_.callers.patience != Nanos::max())
-      events_.put({now_ + settings_.callers.patience, What::patience, request});
+    ++arrived_;
+    events_.put({after(now_, settings_.callers.patience), What::patience, request});
     send(request);
   }
 
@@ -164,9 +168,7 @@ class Simulator {
     if (!mine.stream) mine.content_events = 0;  // none of an earlier attempt's has been seen
     mine.backend = result_.names.number(settings_.catalog->targets[policies::index(go.backend)]->name);
     events_.put({now_ + settings_.network, What::submit, request, live.serial});
-    for (const Time by : {live.first_token_by, live.end_by}) {
-      if (by != never) events_.put({by, What::limit, request, live.serial});
-    }
+    for (const Time by : {live.first_token_by, live.end_by}) events_.put({by, What::limit, request, live.serial});
   }
 
   void submit(std::uint32_t request) {
@@ -204,7 +206,7 @@ class Simulator {
 
   void apply_fault(std::uint32_t number) {
     if (number + 1 < settings_.faults.size())
-      events_.put({start + settings_.faults[number + 1].at, What::fault, number + 1});
+      events_.put({after(start, settings_.faults[number + 1].at), What::fault, number + 1});
     const SimFault& fault = settings_.faults[number];
     const auto endpoint = static_cast<std::uint32_t>(policies::index(fault.endpoint));
     run_engine(endpoint);
@@ -220,9 +222,8 @@ class Simulator {
     if (fault.state.stalled && !old.stalled) engine.freeze(now_);
     engine.slow_down(fault.state.slowness);
     promise(endpoint);
-    if (probed_[endpoint]) return;
-    probed_[endpoint] = true;
-    events_.put({now_ + next_probe(endpoint), What::probe, endpoint});
+    const Time probe = probing_.changed(endpoint, now_);
+    events_.put({probe, What::probe, endpoint, probing_.serial(endpoint)});
   }
 
   void break_streams(std::uint32_t endpoint) {
@@ -237,27 +238,13 @@ class Simulator {
     }
   }
 
-  const config::ProbeOptions* probing(std::uint32_t endpoint) const {
-    for (const config::ProbeTarget& target : settings_.catalog->probes) {
-      if (policies::index(target.endpoint) == endpoint) return &target.probe;
-    }
-    return nullptr;
-  }
-
-  // As the prober draws them: 0.8 to 1.2 of the interval.
-  Nanos next_probe(std::uint32_t endpoint) {
-    const config::ProbeOptions* const probe = probing(endpoint);
-    if (probe == nullptr) return Nanos::max();
-    const double jitter = 0.8 + 0.4 * unit(draw(settings_.catalog->options.seed, endpoint, ++probes_));
-    return Nanos(static_cast<std::int64_t>(static_cast<double>(probe->interval.count()) * jitter));
-  }
-
   void probe(std::uint32_t endpoint) {
-    const config::ProbeOptions* const options = probing(endpoint);
-    if (options == nullptr) return;
     const ServerState& server = states_[endpoint];
-    dispatcher_.probed(now_, policies::EndpointId{endpoint}, {.ok = !server.down && !server.stalled}, orders_);
-    events_.put({now_ + next_probe(endpoint), What::probe, endpoint});
+    const bool ok = !server.down && !server.stalled, all_ended = result_.tally.whole().ended == arrived_;
+    dispatcher_.probed(now_, policies::EndpointId{endpoint}, {.ok = ok}, orders_);
+    const Time quiet_until = all_ended && arrived_ < plan_.size() ? start + plan_[arrived_].at : now_;
+    const Time next = probing_.answered(endpoint, now_, ok, quiet_until);
+    events_.put({next, What::probe, endpoint, probing_.serial(endpoint)});
   }
 
   void promise(std::uint32_t endpoint) {
@@ -303,7 +290,7 @@ class Simulator {
   void check_silence(std::uint32_t request, Time heard) {
     Live& live = live_[request];
     live.silence_checked = after(heard, live.idle);
-    if (live.silence_checked != never) events_.put({live.silence_checked, What::limit, request, live.serial});
+    events_.put({live.silence_checked, What::limit, request, live.serial});
   }
 
   void check_limits(std::uint32_t request) {
@@ -363,14 +350,14 @@ class Simulator {
   const SimSettings& settings_;
   const std::vector<Planned>& plan_;
   policies::Dispatcher dispatcher_;
-  std::vector<engine::Engine> engines_;               // by endpoint id, as the next five
+  Probing probing_;
+  std::size_t arrived_ = 0;
+  std::vector<engine::Engine> engines_;               // by endpoint id, as the next four
   std::vector<std::vector<std::uint32_t>> by_place_;  // the request at each of its places
   std::vector<Time> promised_;                        // when it will be run
   std::vector<ServerState> states_;
   std::vector<engine::EngineCounts> lost_;  // of engines that were killed
-  std::vector<bool> probed_;                // a fault has touched it
-  std::uint64_t probes_ = 0;
-  std::vector<Live> live_;  // by request
+  std::vector<Live> live_;                  // by request
   SimEvents events_;
   policies::Orders orders_;
   std::vector<engine::EngineEvent> made_;

@@ -4,8 +4,7 @@
 //   const RunResult result = simulate(settings, plan_requests(options).requests);
 //
 // Between caller and gateway no time passes; between gateway and backend `network`, each way. Requests name no text, so
-// nothing of them is cached. Times of the result count from the first arrival. Servers that a fault has touched are
-// probed from then on, as the gateway probes all of them.
+// nothing of them is cached. Times of the result count from the first arrival.
 #pragma once
 
 #include <functional>

@@ -44,6 +44,25 @@ TEST(CommandLine, AnUnknownSubcommandIsNamedBesideThoseThatThereAre) {
   }
 }
 
+TEST(CommandLine, ANumberOutOfRangeIsShownBesideTheRange) {
+  struct Row {
+    std::vector<std::string> arguments;
+    const char* words;
+  };
+  const Row rows[] = {
+      {{"load", "--limit", "-1"}, "--limit: is \"-1\", must be a whole number 0..18446744073709551615\n"},
+      {{"simulate", "x", "--seed", "-1"}, "--seed: is \"-1\", must be a whole number 0..18446744073709551615\n"},
+      {{"simulate", "x", "--seeds", "0"}, "--seeds: is \"0\", must be a whole number 1..1000\n"},
+      {{"load", "--prompt-tokens", "4294967296"},
+       "--prompt-tokens: is \"4294967296\", must be a whole number 1..1000000\n"},
+      {{"mock", "--port", "70000"}, "--port: is \"70000\", must be a whole number 0..65535\n"}};
+  for (const Row& row : rows) {
+    const Said said = run(row.arguments);
+    EXPECT_EQ(said.code, 2);
+    EXPECT_TRUE(said.words.starts_with(row.words)) << said.words;
+  }
+}
+
 TEST(CommandLine, TheFileIsAnOptionOrStandsAlone) {
   const std::string good = HEADGATE_SOURCE_DIR "/config/examples/demo.jsonc";
   for (const std::vector<std::string>& arguments :

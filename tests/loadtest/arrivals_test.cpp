@@ -120,6 +120,25 @@ TEST(Arrivals, SpreadTheBatchesOfAMooncakeTraceOverTheirBins) {
   EXPECT_NE(plan.requests[4].at, other.requests[4].at);
 }
 
+TEST(Arrivals, LoseNoRequestToASpeedThatIsTooLow) {
+  const std::string path = "/tmp/headgate_arrivals_" + std::to_string(getpid()) + ".slow";
+  std::ofstream{path} << "{\"at_ms\":0,\"input\":1,\"output\":1}\n{\"at_ms\":1000,\"input\":2,\"output\":2}\n";
+  LoadOptions options;
+  options.trace = path;
+  options.speed = 1e-9;
+  EXPECT_EQ(plan_requests(options).requests.at(1).at, Nanos(1'000'000'000'000'000'000)) << "just 1e12 ms";
+  options.speed = 1e-10;
+  EXPECT_EQ(plan_requests(options).problem, "speed is 1e-10: the plan would take longer than 30 years; raise it");
+  options.duration = "1h";
+  EXPECT_EQ(plan_requests(options).problem, "");
+  EXPECT_EQ(plan_requests(options).requests.size(), 1u) << "as wished";
+  std::remove(path.c_str());
+  LoadOptions drawn = at_rate(1e-6);
+  drawn.speed = 1e-6;
+  EXPECT_EQ(plan_requests(drawn).problem,
+            "speed is 1e-06: the plan would take longer than 30 years; raise speed or rate, or give --duration");
+}
+
 TEST(Arrivals, RefuseOptionsThatMakeNoPlan) {
   const auto problem_of = [](void (*change)(LoadOptions&)) {
     LoadOptions options = at_rate(10);

@@ -79,5 +79,13 @@ TEST(Callers, LeaveTheQueueTheServerOrTheirPauseWhenPatienceEnds) {
   EXPECT_LT(result.records[3].ttft(), 100ms);
 }
 
+TEST(Callers, OfEndlessPatienceStay) {
+  Fleet fleet(1, 1);
+  fleet.settings.callers.patience = Nanos::max() - 1ns;
+  const RunResult result = simulate(fleet.settings, {{0ms, 100, 100, true}, {1ms, 100, 100, false}});
+  EXPECT_EQ(result.records[0].outcome, Outcome::ok);
+  EXPECT_EQ(result.records[1].outcome, Outcome::ok);
+}
+
 }  // namespace
 }  // namespace headgate::loadtest

@@ -62,12 +62,48 @@ TEST(SimFaults, SayWhatIsWrong) {
       {"at=1s;backend=p/b1;do=slow;facto=2", "\"facto=2\" is no part of a fault; did you mean \"factor\"?"},
       {"at=1s;backend=p/b1;do=slow;factor=0", "\"factor=0\" must be a number over 0, at most 1000"},
       {"at=1s;backend=p/b1;do=storm;status=200", "\"status=200\" must be an error status, 400 to 599"},
+      {"at=1s;backend=p/b1;do=storm;status=nan", "\"status=nan\" must be an error status, 400 to 599"},
+      {"at=1s;backend=p/b1;do=storm;status=429.7", "\"status=429.7\" must be an error status, 400 to 599"},
+      {"at=1s;backend=p/b1;do=slow;factor=inf", "\"factor=inf\" must be a number over 0, at most 1000"},
+      {"at=nan;backend=p/b1;do=kill",
+       "\"at=nan\" must be a duration such as 60s, or a share of the arrivals' span such as 1/3"},
+      {"at=0s;at=1s;backend=p/b1;do=kill", "\"at=1s\" is given twice"},
+      {"at=1s;backend=p/b1;do=kill;factor=2", "factor= is only for do=slow"},
+      {"at=1s;backend=p/b1;do=slow;every=2s", "every= is only for do=flap"},
+      {"at=1s;backend=p/b1;do=recover;for=2s", "for= is not for do=recover"},
       {"at=1s;backend=p/b1;do=kill;for=0s", "\"for=0s\" must be a duration such as 20s"}};
   const Fleet fleet(1, 4);
   for (const Row& row : rows) {
     std::string problem;
     EXPECT_TRUE(parse_faults({row.text}, *fleet.settings.catalog, 60s, problem).empty());
     EXPECT_EQ(problem, std::string("fault \"") + row.text + "\": " + row.problem);
+  }
+}
+
+// The longest duration there is: what lies so far away does not happen.
+TEST(SimFaults, ThatAreNeverReachedChangeNothing) {
+  const std::vector<Planned> plan{{1ms, 100, 3, true}, {2s, 100, 3, true}};
+  for (const char* what : {"kill", "storm", "flap;every=1h;for=10h", "kill;for=2562047h"}) {
+    const RunResult result = play(Fleet(1, 4), {std::string("at=2562047h;backend=p/b1;do=") + what}, plan);
+    EXPECT_EQ(result.records[0].outcome, Outcome::ok) << what;
+    EXPECT_EQ(result.records[1].outcome, Outcome::ok) << what;
+  }
+  const RunResult for_ever = play(Fleet(1, 4), {"at=1s;backend=p/b1;do=kill;for=2562047h"}, plan);
+  EXPECT_EQ(for_ever.records[0].outcome, Outcome::ok);
+  EXPECT_EQ(for_ever.records[1].outcome, Outcome::failed_before_first_token);
+}
+
+// Thirty years between two requests: no probe of them is worth an event, but the dead server is known by then.
+TEST(SimFaults, AQuietTimeCostsNothing) {
+  for (const char* fault : {"at=0s;backend=p/b1;do=kill;for=1s", "at=0s;backend=p/b1;do=kill"}) {
+    Fleet fleet(2, 4);
+    std::size_t events = 0;
+    fleet.settings.watch = [&](const policies::Dispatcher&) { ++events; };
+    const RunResult result =
+        play(fleet, {fault}, {{1ms, 100, 3, true}, {Nanos(std::chrono::hours(262'800)), 100, 3, true}});
+    EXPECT_EQ(result.records[1].outcome, Outcome::ok);
+    EXPECT_EQ(result.records[1].attempts, 1u);
+    EXPECT_LT(events, 300u);
   }
 }
 

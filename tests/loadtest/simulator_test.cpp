@@ -1,6 +1,10 @@
 #include "loadtest/sim/simulator.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
 
 #include "fleet.hpp"
 #include "loadtest/lengths.hpp"
@@ -126,6 +130,24 @@ TEST(Simulator, APromptOverTheServersMemoryIsItsCallersFault) {
   EXPECT_EQ(result.records[1].outcome, Outcome::ok);
 }
 
+TEST(Simulate, LeavesEarlierResultsAloneWhenSomethingIsWrong) {
+  const std::string path = "/tmp/headgate_simulate_" + std::to_string(::getpid()) + ".json";
+  std::ofstream(path) << "kept";
+  SimulateOptions options;
+  options.config = HEADGATE_SOURCE_DIR "/config/examples/demo.jsonc";
+  options.load.rate = 1;
+  options.load.limit = 1;
+  options.load.json = path;
+  options.compare = "/nonexistent.jsonc";
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(simulate(options), 2);
+  testing::internal::GetCapturedStderr();
+  std::string text;
+  std::getline(std::ifstream(path) >> std::ws, text);
+  std::remove(path.c_str());
+  EXPECT_EQ(text, "kept");
+}
+
 // What is wrong is named beside what there is, and nothing is played.
 TEST(Simulate, NamesWhatItDoesNotKnow) {
   const auto says = [](SimulateOptions options) {
@@ -143,6 +165,9 @@ TEST(Simulate, NamesWhatItDoesNotKnow) {
   EXPECT_EQ(says(profile), "headgate simulate: profile \"demoo\" is unknown; did you mean \"demo\"?\n");
   pool.profiles = {"demo", "smal=demo"};
   EXPECT_EQ(says(pool), "headgate simulate: pool \"smal\" is unknown; did you mean \"small\"?\n");
+  SimulateOptions condition;
+  condition.load.expect = {"cut="};
+  EXPECT_EQ(says(condition), "headgate simulate: expect is \"cut=\"; a condition such as cut>=5 is wanted\n");
   unpaced.profiles = {"instant"};
   EXPECT_NE(says(unpaced).find("profile \"instant\" is unknown; there are: paced demo"), std::string::npos);
 }

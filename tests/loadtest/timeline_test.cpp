@@ -30,8 +30,9 @@ TEST(Timeline, ReadsAnEventWithACommandThatHoldsSemicolons) {
 }
 
 TEST(Timeline, RefusesWhatItCannotRead) {
-  for (const char* text : {"", "run=true", "at=1/2", "at=2;run=true", "at=soon;run=true", "at=1/0;run=true",
-                           "when=1;run=true", "at=1/2;streams=-1;run=true", "at=1/2;run="}) {
+  for (const char* text :
+       {"", "run=true", "at=1/2", "at=2;run=true", "at=nan;run=true", "at=1s;streams=nan;run=true", "at=soon;run=true",
+        "at=1/0;run=true", "when=1;run=true", "at=1/2;streams=-1;run=true", "at=1/2;run="}) {
     std::string problem;
     EXPECT_FALSE(parse_event(text, problem)) << text;
     EXPECT_TRUE(problem.starts_with("event: ")) << text;

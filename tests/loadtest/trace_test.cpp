@@ -61,15 +61,24 @@ TEST(Trace, ReadsMooncakeLinesWithTheirHashIds) {
 }
 
 TEST(Trace, WantsAHashIdForEach512Tokens) {
-  for (const char* ids : {"[1]", "[1,2,3]", "7", "null"}) {
-    std::istringstream in(std::string(R"({"timestamp":0,"input_length":513,"output_length":1,"hash_ids":)") + ids +
-                          "}");
-    EXPECT_EQ(read_trace(in, "t", 0).problem,
-              "t:1: hash_ids must be a list of 2 numbers, one for each 512 tokens of input_length")
-        << ids;
+  struct Row {
+    const char *ids, *found;
+  };
+  for (const Row& row : {Row{"[1]", "hash_ids has 1 ids"}, Row{"[1,2,3]", "hash_ids has 3 ids"},
+                         Row{"7", "hash_ids is 7"}, Row{"null", "hash_ids is null"}}) {
+    const std::string line = R"({"timestamp":0,"input_length":513,"output_length":1,"hash_ids":)";
+    EXPECT_EQ(
+        read(line + row.ids + "}").problem,
+        std::string("t.csv:1: ") + row.found + "; a list of 2 is wanted, one for each 512 tokens of input_length");
   }
-  std::istringstream in(R"({"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[-1]})");
-  EXPECT_EQ(read_trace(in, "t", 0).problem, "t:1: hash_ids must be whole numbers");
+  EXPECT_EQ(read(R"({"timestamp":0,"input_length":1,"output_length":1})").problem,
+            "t.csv:1: hash_ids is missing; a list of 1 is wanted, one for each 512 tokens of input_length");
+  EXPECT_EQ(read(R"({"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[-1]})").problem,
+            "t.csv:1: hash_ids holds -1; whole numbers in 0..4294967295 are wanted");
+  EXPECT_EQ(read(R"({"timestamp":-2,"input_length":1,"output_length":1,"hash_ids":[1]})").problem,
+            "t.csv:1: timestamp is -2; a number in 0..1e12 is wanted");
+  EXPECT_EQ(read(R"({"timestamp":0,"input_length":1,"output_length":0,"hash_ids":[1]})").problem,
+            "t.csv:1: output_length is 0; a whole number in 1..1000000 is wanted");
 }
 
 TEST(Trace, SortsByTimeAndStopsAtTheLimit) {
@@ -101,9 +110,10 @@ TEST(Trace, NamesFileLineAndFault) {
       {"time,a,b\n", "t.csv:1: neither the header"},
       {"", "t.csv:1: no requests"},
       {header + "\n", "t.csv:2: no requests"},
-      {"{\"at_ms\":0,\"input\":1,\"output\":1}\n{\"at_ms\":-1,\"input\":1,\"output\":1}\n", "t.csv:2: at_ms must be"},
-      {"{\"at_ms\":0,\"input\":1.5,\"output\":1}\n", "t.csv:1: input must be"},
-      {"{\"at_ms\":0,\"input\":1}\n", "t.csv:1: output must be"},
+      {"{\"at_ms\":0,\"input\":1,\"output\":1}\n{\"at_ms\":-1,\"input\":1,\"output\":1}\n",
+       "t.csv:2: at_ms is -1; a number in"},
+      {"{\"at_ms\":0,\"input\":1.5,\"output\":1}\n", "t.csv:1: input is 1.5; a whole number"},
+      {"{\"at_ms\":0,\"input\":1}\n", "t.csv:1: output is missing; a whole number"},
       {"{\"at_ms\":0,\n", "t.csv:1: not a JSON object"},
   };
   for (const BadLine& line : lines) {
