@@ -2,7 +2,7 @@
 // problems show it ($. in front may be left out; [0] is an item, ["a.b"] a name with dots). The value is JSON, or text
 // as it stands. Sections that the file leaves out are made; entries that the user named and list items must be there.
 //
-//   set_field(tree, "pools.small.slots=4", problems);
+//   set_field(tree, "pools.small.backends[0].slots=4", problems);
 #pragma once
 
 #include <string_view>

@@ -38,6 +38,7 @@ backends::Task<> end_stream_with(Exchange& x, RefusalAnswer no) {
   r.cause = row_of(no.refusal).code;
   x.close_after = true;
   if (!r.event_stream) {  // an answer that is no stream can only be broken off
+    r.finished = true;    // by us, not by the caller
     x.caller->reset();
     return backends::Task<>::over();
   }
@@ -153,9 +154,10 @@ backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   const bool may_stay_out = x.head.expect_continue && x.body.size() == 0;
   if (!x.body.done() && (long_rest || may_stay_out)) x.close_after = true;
   no.without_body = x.head.method == "HEAD";
+  no.backend_had_part = r.target != nullptr;
   x.out.clear();
   append_refusal_head(x.out, no);
-  if (!row.refuses) append_backend_lines(x.out, x);
+  append_backend_lines(x.out, x);
   append_cors_lines(x.out, x);
   append_connection_line(x.out, x);
   append_refusal_body(x.out, no);

@@ -46,7 +46,8 @@ void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
       ->capture_default_str();
   app.add_option("--slots", o.slots, "requests a replica works on at once, instead of the profile's")
       ->check(whole_number(1, 65536));
-  app.add_option("--time-scale", o.time_scale, "10: ten times as fast as the profile says; 0.1: ten times slower")
+  app.add_option("--time-scale", o.time_scale,
+                 "10: ten times as fast as the profile says; 0.1: ten times slower (0.001..1000)")
       ->capture_default_str();
   app.add_option("--seed", o.seed, "of faults with a share")->check(whole_number(0, UINT64_MAX))->capture_default_str();
   app.add_option("--model", o.models, "model name it answers to (repeatable); none: any");
@@ -203,7 +204,10 @@ int main(int argc, char** argv) {
   CLI::App* simulate_app = app.add_subcommand("simulate", "play requests against a configuration in virtual time");
   add_file(*simulate_app, simulate.config);
   add_plan_flags(*simulate_app, simulate.load);
-  simulate_app->add_option("--profile", simulate.profiles, "of the model servers: NAME, or POOL=NAME (repeatable)")
+  simulate_app
+      ->add_option("--profile", simulate.profiles,
+                   "of the model servers: NAME, or POOL=NAME (repeatable; others: demo); there are paced, demo, "
+                   "qwen3-32b-2xh100, llama-3.1-8b-h100, llama-70b-8xh100")
       ->capture_default_str();
   simulate_app
       ->add_option("--retries", simulate.retries,
@@ -214,15 +218,17 @@ int main(int argc, char** argv) {
   simulate_app->add_option(
       "--fault", simulate.faults,
       "at=WHEN;backend=POOL/NAME;do=kill|stall|slow|storm|flap|recover[;for=DURATION] (repeatable); "
-      "POOL/*: all of them; slow: factor=5; storm: status=429, retry-after=1s; flap: every=2s");
+      "POOL/*: all of them; WHEN: 60s, or 1/3 of the arrivals' span; without for= it stays; slow: factor=5; storm: "
+      "status=429, retry-after=1s; flap: every=2s");
   simulate_app->add_option("--set", simulate.sets,
-                           "PATH=VALUE in the configuration, such as pools.mock.queue.requests_max=5 (repeatable)");
+                           "PATH=VALUE in the configuration, such as pools.small.queue.requests_max=5 or "
+                           "pools.small.backends[0].slots=4 (repeatable)");
   simulate_app->add_option("--seeds", simulate.seeds, "so many runs, from --seed on: means and confidence intervals")
       ->check(whole_number(1, 1000))
       ->capture_default_str();
   simulate_app->add_option("--compare", simulate.compare, "another configuration file, played with the same arrivals");
   simulate_app->footer(
-      "Examples:\n  headgate simulate config/examples/demo.jsonc --rate 100 --duration 10m --lengths azure-conv "
+      "Examples:\n  headgate simulate config/examples/demo.jsonc --rate 20 --duration 10m --lengths azure-conv "
       "--profile llama-3.1-8b-h100\n"
       "  headgate simulate mine.jsonc --set pools.mock.queue.requests_max=5 --compare mine.jsonc --seeds 5 --rate 8 "
       "--duration 5m\n"

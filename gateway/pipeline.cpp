@@ -27,7 +27,9 @@ backends::Task<> withdraw_and_say_so(Exchange& x) {
   if (x.caller->ended() || !x.stopping) {
     note_cancelled(x);
   } else {
-    RefusalAnswer no{.refusal = Refusal::shutting_down, .repeat_ok = !x.request.budgets.repeat};
+    const RequestState& r = x.request;
+    const bool may_be_repeated = r.attempts == 0 || r.route->after_delivery;
+    RefusalAnswer no{.refusal = Refusal::shutting_down, .repeat_ok = !r.budgets.repeat && may_be_repeated};
     co_await answer_ourselves(x, no);
   }
 }

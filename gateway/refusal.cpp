@@ -57,7 +57,7 @@ constexpr std::array<RefusalRow, refusals> table{{
     decided(R::deadline_exceeded, Code::deadline_exceeded, timeout, E::refused,
             "The request waited %v ms for a backend, over its limit of %l ms"),
     decided(R::no_healthy_backend, Code::no_healthy_backend, overloaded, E::refused,
-            "Every backend of this model is down or cooling"),
+            "Every backend of this model is down, cooling or drained"),
     decided(R::upstream_failed, Code::upstream_failed, upstream, E::failed,
             "The backend failed before it had answered"),
     {R::upstream_in_band, 502, upstream, "upstream_failed", S::unsaid, false, E::failed,
@@ -251,7 +251,7 @@ void append_refusal_head(std::string& out, const RefusalAnswer& answer) {
     append_status_lines(out, answer.status);
   }
   if (!answer.request_id.empty()) append_line(out, "x-request-id", answer.request_id);
-  out += text.refusal_line;
+  if (!answer.backend_had_part) out += text.refusal_line;
   append_advice(out, row_of(answer.refusal), answer);
   if (!answer.allow.empty()) append_line(out, "Allow", answer.allow);
   out += answer.more_head;

@@ -63,7 +63,7 @@ struct RefusalRow {
   std::uint16_t status = 0;
   std::string_view type, code;
   ShouldRetry should_retry = ShouldRetry::no;
-  bool refuses = true;  // decided before any backend worked: x-headgate-refusal says so
+  bool refuses = true;  // x-headgate-refusal says so, unless a backend had a part in it all the same
   Ending ending = Ending::rejected;
   std::string_view message;  // as JSON text; %d, %v and %l stand for detail, value and limit
 };
@@ -81,6 +81,7 @@ struct RefusalAnswer {
   std::string_view allow{};       // of method_not_allowed: "GET, HEAD"
   std::uint16_t status = 0;       // 0: the table's
   bool without_body = false;      // answer to HEAD: Content-Length stays
+  bool backend_had_part = false;  // then x-headgate-refusal would not be true
   std::string_view more_head{};   // whole lines with CR LF, appended as they are
 };
 

@@ -157,6 +157,8 @@ Summary summarize(const RunResult& result, const Slo& slo) {
   summary.update(latencies(result));
   summary["backends"] = by_backend(result);
   if (!result.servers.empty()) summary["servers"] = servers(result);
+  if (!result.faults.empty()) summary["faults"] = result.faults;
+  if (result.simulated) return summary;
   summary["lag_ms"] = {{"p99", ms(tally.lag.quantile_us(0.99))}, {"max", ms(tally.lag.max_us())}};
   summary["connections"] = result.connected;
   summary["interrupted"] = result.interrupted;

@@ -16,6 +16,7 @@ Summary summarize(const RunResult& result, const Slo& slo);
 
 // As text for people; ends with a newline.
 std::string table_of(const Summary& summary);
+std::string faults_of(const Summary& summary);  // a line for each of "faults", which must be there
 
 // "cut>=5", "ttft_ms.p99<800", "kills.0.exact=true": a path into the summary, one of = == != < <= > >=, and a number,
 // true, false or a word. Returns an empty text when it holds, else why not; a bad path or condition is a reason too.

@@ -100,6 +100,12 @@ std::string explain_kill(const Summary& kill, bool& pass) {
 
 }  // namespace
 
+std::string faults_of(const Summary& summary) {
+  std::string lines;
+  for (const Summary& fault : summary["faults"]) lines += "fault        " + fault.get<std::string>() + "\n";
+  return lines;
+}
+
 std::string table_of(const Summary& summary) {
   std::string table =
       text("requests     %llu in %.1f s\n", number(summary, "requests"), summary.value("duration_s", 0.0));
@@ -146,6 +152,8 @@ std::string table_of(const Summary& summary) {
                     number(row, "preemptions"));
     }
   }
+  if (summary.contains("faults")) table += "\n" + faults_of(summary);
+  if (!summary.contains("lag_ms")) return table;
   const double lag = summary["lag_ms"].value("p99", 0.0);
   table += text("\ngenerator lag p99 %.1f ms, connections made %llu\n", lag, number(summary, "connections"));
   if (lag > 10) {

@@ -49,7 +49,9 @@ struct RunResult {
   Nanos duration{};                // from the first intended send to the last end
   std::uint64_t connected = 0;     // connections made; 0: nothing could be sent
   bool interrupted = false;        // SIGINT or SIGTERM
+  bool simulated = false;          // in virtual time: no generator that could be late, no commands, no connections
   std::vector<ServerUse> servers;
+  std::vector<std::string> faults;  // as written; of a simulation
 };
 
 RunResult run_plan(const RunSettings& settings, const std::vector<Planned>& plan, std::vector<TimelineEvent> events);

@@ -55,7 +55,7 @@ Summary estimates(const std::vector<std::string>& pointers, ValuesAt&& values_at
   for (const std::string& pointer : pointers) {
     const Estimate about = estimate(values_at(pointer));
     flat[pointer + "/mean"] = rounded(about.mean);
-    flat[pointer + "/ci95"] = rounded(about.ci95);
+    flat[pointer + "/ci95"] = about.ci95 ? Summary(rounded(*about.ci95)) : Summary();
   }
   return flat.unflatten();
 }
@@ -86,14 +86,17 @@ constexpr Line lines[] = {{"requests", "/requests", 1},
 Estimate read(const Summary& all, const std::string& pointer) {
   const Summary::json_pointer at(pointer);
   if (!all.contains(at)) return {};
-  return {all.at(at).value("mean", 0.0), all.at(at).value("ci95", 0.0)};
+  const Summary& width = all.at(at).at("ci95");
+  return {all.at(at).value("mean", 0.0), width.is_null() ? std::nullopt : std::optional(width.get<double>())};
 }
 
-std::string shown(const Estimate& about, int decimals, bool signed_too = false) {
+std::string shown(const Estimate& about, int decimals, bool with_sign = false) {
   char text[64];
-  std::snprintf(text, sizeof text, signed_too ? "%+.*f ± %.*f" : "%.*f ± %.*f", decimals, about.mean, decimals,
-                about.ci95);
-  return text;
+  std::snprintf(text, sizeof text, with_sign ? "%+.*f" : "%.*f", decimals, about.mean);
+  if (!about.ci95) return text;
+  const std::string mean = text;
+  std::snprintf(text, sizeof text, " ± %.*f", decimals, *about.ci95);
+  return mean + text;
 }
 
 // Padded to `width` characters; the ± takes two bytes and one column.
@@ -108,7 +111,7 @@ Estimate estimate(const std::vector<double>& values) {
   if (values.empty()) return {};
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  if (values.size() == 1) return {mean, 0};
+  if (values.size() == 1) return {mean, std::nullopt};
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double t = boost::math::quantile(boost::math::students_t(n - 1), 0.975);
@@ -178,7 +181,7 @@ std::string table_of_comparison(const Summary& comparison) {
     if (two) {
       const Estimate a = read(comparison["a"], pointer), apart = read(comparison["difference"], pointer);
       table += column(shown(read(comparison["b"], pointer), decimals), 20) + column(shown(apart, decimals, true), 22);
-      const bool told_apart = std::abs(apart.mean) > apart.ci95;
+      const bool told_apart = apart.ci95 && std::abs(apart.mean) > *apart.ci95;
       table += told_apart ? " *" : "  ";
       char share[32];
       std::snprintf(share, sizeof share, " %+.1f %%", 100 * apart.mean / a.mean);
@@ -192,8 +195,9 @@ std::string table_of_comparison(const Summary& comparison) {
     if (std::string(line.title) != "refused") continue;
     for (const std::string& reason : reasons) add("  " + reason, "/refused_by/" + reason, 1);
   }
-  const std::string seeds = comparison["seeds"].dump();
-  table += "\nMean over " + seeds + (seeds == "1" ? " seed" : " seeds") + " ± 95 % confidence interval (Student's t)";
+  if (comparison.contains("faults")) table += "\n" + faults_of(comparison);
+  if (comparison["seeds"] == 1) return table + "\nOne seed tells nothing of chance: --seeds 5 gives intervals.\n";
+  table += "\nMean over " + comparison["seeds"].dump() + " seeds ± 95 % confidence interval (Student's t)";
   table += two ? "; the same arrivals for both in each seed.\n* the interval of the difference leaves out 0\n" : "\n";
   return table;
 }

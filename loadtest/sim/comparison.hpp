@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,15 +23,16 @@ struct Contender {
 };
 
 // {"seeds": N, "first_seed": S, "a": {..}, "b": {..}, "difference": {..}}: the numbers of a run's summary, each as
-// {"mean", "ci95"}. "b" and "difference" with two contenders. Runs share the cores; `played` hears of each that is
-// over. The plans must be good ones: plan_requests(load) has been tried.
+// {"mean", "ci95"}; ci95 is null with one seed. "b" and "difference" with two contenders. Runs share the cores;
+// `played` hears of each that is over. The plans must be good ones: plan_requests(load) has been tried.
 Summary compare(const std::vector<Contender>& contenders, const LoadOptions& load, std::uint32_t seeds,
                 const std::function<void(std::size_t done, std::size_t of)>& played);
 
 std::string table_of_comparison(const Summary& comparison);
 
 struct Estimate {
-  double mean = 0, ci95 = 0;  // half the width; Student's t with n - 1 degrees of freedom; 0 for a single value
+  double mean = 0;
+  std::optional<double> ci95;  // half the width, by Student's t with n - 1 degrees of freedom; none of a single value
 };
 Estimate estimate(const std::vector<double>& values);
 

@@ -1,7 +1,7 @@
 // When the gateway's health probes reach the servers of a simulation. Only those that a fault has touched are probed:
-// before it every answer would be good. As the prober does it, 0.8 to 1.2 of the interval apart; but while no request is
-// on its way and the answers have long been the same, those until shortly before the next arrival are left out, so that
-// a quiet year costs nothing.
+// before it every answer would be good. As the prober does it, 0.8 to 1.2 of the interval apart; but while no request
+// is on its way and the answers have long been the same, those until shortly before the next arrival are left out, so
+// that a quiet year costs nothing.
 #pragma once
 
 #include <vector>

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 
 #include "config/load.hpp"
@@ -31,7 +33,7 @@ std::string unknown(const std::string& what, const std::string& name, const std:
   return text;
 }
 
-// A profile for each endpoint; later ones of the list win. Empty, or what is wrong.
+// A profile for each endpoint: demo, unless the list says another; later ones of it win. Empty, or what is wrong.
 std::string choose_profiles(const std::vector<std::string>& texts, const config::Catalog& catalog,
                             std::vector<engine::Profile>& out) {
   std::vector<std::string> pools, names;
@@ -40,7 +42,7 @@ std::string choose_profiles(const std::vector<std::string>& texts, const config:
     if (profile.paced) names.emplace_back(profile.name);
   std::size_t endpoints = 0;
   for (const auto& endpoint : catalog.plan.endpoints) endpoints = std::max(endpoints, policies::index(endpoint.id) + 1);
-  out.resize(endpoints);
+  out.assign(endpoints, *engine::find_profile("demo"));
   for (const std::string& text : texts) {
     const std::size_t split = text.find('=');
     const std::string name = split == std::string::npos ? text : text.substr(split + 1);
@@ -84,7 +86,7 @@ std::optional<SimSettings> prepare(const SimulateOptions& options, const std::st
   if (problem.empty()) settings.faults = parse_faults(options.faults, *settings.catalog, span, problem);
   const auto slo = problem.empty() ? parse_slo(options.load.slo, problem) : std::nullopt;
   if (!slo) {
-    usage(problem);
+    usage(options.compare.empty() ? problem : file + ": " + problem);
     return std::nullopt;
   }
   settings.slo = *slo;
@@ -95,6 +97,25 @@ std::string titled(const std::string& file, const std::vector<std::string>& sets
   std::string title = file;
   for (const std::string& set : sets) title += (&set == sets.data() ? " with " : ", ") + set;
   return title;
+}
+
+// What lies behind the last arrival may be meant, or a slip.
+void warn_of_late_faults(const std::vector<SimFault>& faults, Nanos span) {
+  const auto late = std::find_if(faults.begin(), faults.end(), [&](const SimFault& fault) {
+    return fault.at > span &&
+           (fault.state.down || fault.state.stalled || fault.state.slowness != 1 || fault.state.status != 0);
+  });
+  if (late == faults.end()) return;
+  std::fprintf(stderr, "headgate simulate: a fault at %s comes after the last arrival at %.1f s\n",
+               config::format_duration(late->at).c_str(), std::chrono::duration<double>(span).count());
+}
+
+std::size_t requests_played(const Summary& comparison) {
+  double each = 0;
+  for (const char* part : {"a", "b"}) {
+    if (comparison.contains(part)) each += comparison[part]["requests"]["mean"].get<double>();
+  }
+  return static_cast<std::size_t>(std::llround(each * comparison["seeds"].get<double>()));
 }
 
 // On a terminal, on one line that is taken away at the end.
@@ -120,22 +141,26 @@ int simulate(const SimulateOptions& options) {
     if (!other) return exit_usage;
     contenders.push_back({options.compare, std::move(*other)});
   }
+  warn_of_late_faults(contenders.front().settings.faults, span);
   Output output;
   if (const std::string problem = output.open(options.load); !problem.empty()) return usage(problem);
   const auto began = std::chrono::steady_clock::now();
   std::size_t requests = plan.requests.size();
   bool good = true;
   if (compares) {
-    const Summary comparison = compare(contenders, options.load, options.seeds, show_progress);
-    requests *= options.seeds * contenders.size();
+    Summary comparison = compare(contenders, options.load, options.seeds, show_progress);
+    if (!options.faults.empty()) comparison["faults"] = options.faults;
+    requests = requests_played(comparison);
     good = output.show(options.load, comparison, table_of_comparison(comparison));
   } else {
     const SimSettings& only = contenders.front().settings;
-    good = output.report(options.load, only.slo, simulate(only, plan.requests));
+    RunResult result = simulate(only, plan.requests);
+    result.faults = options.faults;
+    good = output.report(options.load, only.slo, result);
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  std::fprintf(stderr, "simulated %s%zu requests in %.2f s: %.0f requests/s\n", compares ? "about " : "", requests,
-               took.count(), static_cast<double>(requests) / std::max(took.count(), 1e-9));
+  std::fprintf(stderr, "simulated %zu requests in %.2f s: %.0f requests/s\n", requests, took.count(),
+               static_cast<double>(requests) / std::max(took.count(), 1e-9));
   return good ? exit_done : exit_failed;
 }
 

@@ -52,7 +52,7 @@ class Simulator {
       }
       if (settings_.watch) settings_.watch(dispatcher_);
     }
-    result_.connected = plan_.size();
+    result_.simulated = true;
     tell_of_servers();
     return std::move(result_);
   }

@@ -123,6 +123,29 @@ TEST(ContractAdvice, WhoWaitsAtTheEndOfADrainMayComeBack) {
   EXPECT_TRUE(gateway.exit_code(scaled(5s)).has_value());
 }
 
+// A backend works on it: the answer says so, and to come back only where a second delivery is allowed.
+TEST(ContractAdvice, WhoRunsAtTheEndOfADrainIsToldThatABackendHadIt) {
+  for (const bool after_delivery : {true, false}) {
+    ScriptedUpstream upstream(silent());
+    auto config = basic_config({&upstream});
+    config["drain"] = "200ms";
+    config["routes"]["m"]["retry"]["after_delivery"] = after_delivery;
+    GatewayProcess gateway(config);
+    RawClient running(gateway.port());
+    running.send(asking());
+    ASSERT_TRUE(upstream.await_arrivals(1));
+    gateway.signal(SIGTERM);
+    const Reply reply = running.read_reply();
+    EXPECT_EQ(reply.status, 503);
+    EXPECT_NE(reply.body.find("\"shutting_down\""), std::string::npos) << reply.body;
+    EXPECT_FALSE(reply.head.has("x-headgate-refusal"));
+    EXPECT_EQ(reply.head.get("x-headgate-backend"), "p/u1");
+    EXPECT_EQ(reply.head.get("x-headgate-attempts"), "1");
+    EXPECT_EQ(reply.head.get("x-should-retry"), after_delivery ? "true" : "false");
+    EXPECT_TRUE(gateway.exit_code(scaled(5s)).has_value());
+  }
+}
+
 // Over 60 s: the true value, and no word that would bring an SDK back at once.
 TEST(ContractAdvice, OfMoreThanAMinuteIsTrueAndSaysNotToRetry) {
   const std::string busy = R"({"error":{"message":"slow down","type":"a","code":"b"}})";

@@ -215,5 +215,22 @@ TEST_F(HostileBackend, ThatResetsAStreamLeavesOneErrorEvent) {
   EXPECT_NE(last_data_of(reply.body).find("\"stream_cut\""), std::string::npos) << reply.body;
 }
 
+// An answer over 256 KiB has begun to pass when it breaks off: it can only be broken off too, and nobody left.
+TEST_F(HostileBackend, ThatBreaksALargeAnswerIsBookedAsACut) {
+  ASSERT_TRUE(take_your_time());
+  upstream_.set_script([](Exchange& x) {
+    x.write(std::string(json_head) + "Content-Length: 600000\r\n\r\n" + std::string(500'000, ' '));
+    x.close();
+  });
+  const Reply reply = ask();
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_FALSE(reply.complete);
+  const auto line = gateway_.access_lines(1).front();
+  EXPECT_EQ(line["outcome"], "cut");
+  EXPECT_EQ(line["cause"], "stream_cut");
+  EXPECT_EQ(gateway_.metric("headgate_cancelled_by_caller_total"), 0);
+  EXPECT_EQ(gateway_.metric("headgate_streams_cut_total"), 1);
+}
+
 }  // namespace
 }  // namespace headgate::support

@@ -12,14 +12,14 @@ TEST(Comparison, EstimatesMeanAndStudentsInterval) {
   // 1..5: standard deviation sqrt(2.5), t(4) = 2.776.
   const Estimate five = estimate({1, 2, 3, 4, 5});
   EXPECT_DOUBLE_EQ(five.mean, 3);
-  EXPECT_NEAR(five.ci95, 2.776 * std::sqrt(2.5 / 5), 1e-3);
-  EXPECT_NEAR(estimate({10, 20}).ci95, 12.706 * 5, 1e-2);
+  EXPECT_NEAR(*five.ci95, 2.776 * std::sqrt(2.5 / 5), 1e-3);
+  EXPECT_NEAR(*estimate({10, 20}).ci95, 12.706 * 5, 1e-2);
   EXPECT_DOUBLE_EQ(estimate({7}).mean, 7);
-  EXPECT_DOUBLE_EQ(estimate({7}).ci95, 0);
+  EXPECT_FALSE(estimate({7}).ci95);
   // 41 values, t(40) = 2.021.
   std::vector<double> many;
   for (int n = 0; n <= 40; ++n) many.push_back(n);
-  EXPECT_NEAR(estimate(many).ci95 / std::sqrt(143.5 / 41), 2.021, 0.001);
+  EXPECT_NEAR(*estimate(many).ci95 / std::sqrt(143.5 / 41), 2.021, 0.001);
 }
 
 LoadOptions overload() {
@@ -67,6 +67,18 @@ TEST(Comparison, IsTheSameAgainWhateverCoreRunsIt) {
     return compare({with_queue(2), with_queue(30)}, overload(), 3, [](std::size_t, std::size_t) {}).dump();
   };
   EXPECT_EQ(again(), again());
+}
+
+// One run cannot tell chance from a difference: it claims nothing.
+TEST(Comparison, OfOneSeedHasNoIntervals) {
+  const Summary all = compare({with_queue(2), with_queue(30)}, overload(), 1, [](std::size_t, std::size_t) {});
+  EXPECT_TRUE(all["a"]["ok"]["ci95"].is_null());
+  EXPECT_TRUE(all["difference"]["refused"]["ci95"].is_null());
+  EXPECT_LT(all["difference"]["refused"]["mean"], 0);
+  const std::string table = table_of_comparison(all);
+  EXPECT_EQ(table.find("±"), table.npos) << table;
+  EXPECT_EQ(table.find('*'), table.npos) << table;
+  EXPECT_NE(table.find("One seed tells nothing of chance"), table.npos) << table;
 }
 
 }  // namespace

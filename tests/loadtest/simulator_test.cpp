@@ -130,6 +130,29 @@ TEST(Simulator, APromptOverTheServersMemoryIsItsCallersFault) {
   EXPECT_EQ(result.records[1].outcome, Outcome::ok);
 }
 
+// The demo file has the pools small and large; requests go to small first.
+TEST(Simulate, PoolsWithoutAProfileOfTheirOwnAreDemo) {
+  const std::string path = "/tmp/headgate_simulate_" + std::to_string(::getpid()) + ".profiles.json";
+  SimulateOptions options;
+  options.config = HEADGATE_SOURCE_DIR "/config/examples/demo.jsonc";
+  options.load.rate = 1;
+  options.load.limit = 20;
+  options.load.json = path;
+  options.profiles = {"large=llama-70b-8xh100"};
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(simulate(options), 0);
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+  std::ifstream in(path);
+  const auto summary = nlohmann::json::parse(in);
+  std::remove(path.c_str());
+  EXPECT_NEAR(summary["tpot_ms"]["p50"].get<double>(), 20, 0.2);
+  EXPECT_GT(summary["servers"]["small/b1"]["busy"].get<double>(), 0.1);
+  EXPECT_FALSE(summary.contains("lag_ms")) << "nothing can be late in virtual time";
+  EXPECT_FALSE(summary.contains("cut_elsewhere"));
+}
+
 TEST(Simulate, LeavesEarlierResultsAloneWhenSomethingIsWrong) {
   const std::string path = "/tmp/headgate_simulate_" + std::to_string(::getpid()) + ".json";
   std::ofstream(path) << "kept";
