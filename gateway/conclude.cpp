@@ -154,10 +154,10 @@ backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   const bool may_stay_out = x.head.expect_continue && x.body.size() == 0;
   if (!x.body.done() && (long_rest || may_stay_out)) x.close_after = true;
   no.without_body = x.head.method == "HEAD";
-  no.backend_had_part = r.target != nullptr;
+  no.backend_had_part = r.target != nullptr && no.refusal != Refusal::upstream_socket;  // that one never heard of it
   x.out.clear();
   append_refusal_head(x.out, no);
-  append_backend_lines(x.out, x);
+  if (no.backend_had_part) append_backend_lines(x.out, x);
   append_cors_lines(x.out, x);
   append_connection_line(x.out, x);
   append_refusal_body(x.out, no);

@@ -113,6 +113,7 @@ TEST_F(Descriptors, RW22_NoneForABackendIsAPlain503AndNobodysFault) {
     EXPECT_GE(std::atoi(reply.head.get("retry-after").c_str()), 1);
     EXPECT_EQ(reply.head.get("x-should-retry"), "true");
     EXPECT_EQ(reply.head.get("x-headgate-refusal"), "upstream_socket");
+    EXPECT_FALSE(reply.head.has("x-headgate-backend"));
   }
   EXPECT_GT(refused, 0u);
   EXPECT_LT(refused, count);
