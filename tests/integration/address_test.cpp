@@ -7,9 +7,7 @@
 namespace headgate::support {
 namespace {
 
-std::string forwarded(const std::string& lines) {
-  return chat_request(chat_body(false), "Authorization: Bearer GW1\r\n" + lines);
-}
+std::string forwarded(const std::string& lines) { return chat_request(chat_body(false), headers_with(lines)); }
 
 TEST(Address, HasItsOwnCapOfConnectionsAndGetsEachBack) {
   ScriptedUpstream upstream(good_answer());

@@ -8,7 +8,7 @@ namespace headgate::support {
 namespace {
 
 const std::string upstream_key = "upstream-key-7c1f", caller_key = "caller-key-90d2", wrong_key = "wrong-key-33ab";
-const std::string with_key = "Authorization: Bearer " + caller_key + "\r\n";
+const std::string with_caller_key = "Authorization: Bearer " + caller_key + "\r\n";
 
 // One pool of one upstream for each letter, and a route of the letter's name to it.
 nlohmann::json config_of(const std::vector<std::pair<std::string, std::uint16_t>>& upstreams) {
@@ -48,18 +48,18 @@ TEST(Admission, RW15_FullNobodyHomeTooSlowAndUnknownAreToldApart) {
   config["routes"]["e"]["timeouts"]["first_byte"] = "300ms";
   GatewayProcess gateway(config);
   const auto ask = [&](const std::string& model) {
-    return ask_once(gateway.port(), chat_request(chat_body(false, model), with_key));
+    return ask_once(gateway.port(), chat_request(chat_body(false, model), with_caller_key));
   };
 
   RawClient running(gateway.port()), queued(gateway.port());
-  running.send(chat_request(chat_body(false, "a"), with_key));
+  running.send(chat_request(chat_body(false, "a"), with_caller_key));
   ASSERT_TRUE(full.await_arrivals(1));
-  queued.send(chat_request(chat_body(false, "a"), with_key));
+  queued.send(chat_request(chat_body(false, "a"), with_caller_key));
   ASSERT_TRUE(eventually(10s, [&] { return gateway.metric("headgate_queued", {{"pool", "a"}}) == 1; }));
   ASSERT_TRUE(eventually(10s, [&] { return gateway.metric("headgate_backend_health", {{"backend", "b/u"}}) == 0; }));
 
   const Reply a = ask("a"), b = ask("b"), c = ask("c"), d = ask("d"), e = ask("e"), f = ask("f");
-  const Reply g = ask_once(gateway.port(), chat_request(R"({"model":"a",)", with_key));
+  const Reply g = ask_once(gateway.port(), chat_request(R"({"model":"a",)", with_caller_key));
   const Reply h = ask_once(gateway.port(), chat_request(chat_body(false, "a"), {}));
   const Reply h2 =
       ask_once(gateway.port(), chat_request(chat_body(false, "a"), "Authorization: Bearer " + wrong_key + "\r\n"));

@@ -9,9 +9,7 @@
 namespace headgate::support {
 namespace {
 
-std::string asking(const std::string& lines = {}) {
-  return chat_request(chat_body(false), "Authorization: Bearer GW1\r\n" + lines);
-}
+std::string asking(const std::string& lines = {}) { return chat_request(chat_body(false), headers_with(lines)); }
 
 int whole_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos ? std::stoi(text) : -1;

@@ -10,8 +10,6 @@
 namespace headgate::support {
 namespace {
 
-std::string headers_with(const std::string& lines) { return "Authorization: Bearer GW1\r\n" + lines; }
-
 // Content at once and every 100 ms for `n` times, then a good end.
 Script every_100_ms(int n) {
   return [n](Exchange& x) {

@@ -7,10 +7,6 @@
 namespace headgate::support {
 namespace {
 
-constexpr const char* with_key = "Authorization: Bearer GW1\r\n";
-
-std::string headers_with(const std::string& lines) { return with_key + lines; }
-
 std::string error_body(const std::string& message) {
   return R"({"error":{"message":")" + message + R"(","type":"a","param":null,"code":"b"}})";
 }

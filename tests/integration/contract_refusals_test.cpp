@@ -8,8 +8,6 @@
 namespace headgate::support {
 namespace {
 
-constexpr const char* with_key = "Authorization: Bearer GW1\r\n";
-
 class Refusals : public testing::Test {
  protected:
   static nlohmann::json config_for(const ScriptedUpstream& upstream) {

@@ -9,10 +9,6 @@
 namespace headgate::support {
 namespace {
 
-constexpr const char* with_key = "Authorization: Bearer GW1\r\n";
-
-std::string headers_with(const std::string& lines) { return with_key + lines; }
-
 class Contract : public testing::Test {
  protected:
   // The pool named p keeps the caller's model name; route "alias" has a pool whose backends know it as "real-name".

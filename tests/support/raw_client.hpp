@@ -51,11 +51,15 @@ class RawClient {
   bool stopped_early_ = false;
 };
 
+// The key of basic_config's caller, alone and before other header lines.
+constexpr const char* with_key = "Authorization: Bearer GW1\r\n";
+inline std::string headers_with(const std::string& lines) { return with_key + lines; }
+
 // A whole request: `headers` are lines with CR LF and take the place of the default Authorization: Bearer GW1.
 std::string request(std::string_view method, std::string_view target, std::string_view body = {},
-                    std::string_view headers = "Authorization: Bearer GW1\r\n");
+                    std::string_view headers = with_key);
 // POST /v1/chat/completions with that body.
-std::string chat_request(std::string_view body, std::string_view headers = "Authorization: Bearer GW1\r\n");
+std::string chat_request(std::string_view body, std::string_view headers = with_key);
 // {"model":..,"messages":[one short user message]}, streamed or not; `extra`: more fields, each led by a comma.
 std::string chat_body(bool stream, std::string_view model = "m", std::string_view extra = {});
 
