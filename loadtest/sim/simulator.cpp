@@ -45,12 +45,12 @@ class Simulator {
       now_ = event.at;
       happen(event);
       for (std::size_t n = 0; n < orders_.size(); ++n) obey(policies::Order(orders_[n]));
+      if (settings_.watch) settings_.watch(now_, dispatcher_, orders_);
       orders_.clear();
       if (const Time wake = dispatcher_.next_wake(); wake < promised_wake_) {
         promised_wake_ = wake;
         events_.put({std::max(wake, now_), What::tick});
       }
-      if (settings_.watch) settings_.watch(dispatcher_);
     }
     result_.simulated = true;
     tell_of_servers();
@@ -146,8 +146,8 @@ class Simulator {
     if (mine.outcome != Outcome::pending || (mine.stream && mine.content_events > 0)) return;
     Live& live = live_[request];
     conclude(request, Outcome::left);
-    if (live.attempting) end_attempt(request, {.end = policies::End::cancelled});
     dispatcher_.caller_gone(now_, live.id, orders_);
+    if (live.attempting) end_attempt(request, {.end = policies::End::cancelled});
   }
 
   void obey(const policies::Order& order) {

@@ -29,7 +29,8 @@ struct SimSettings {
   Callers callers;
   Slo slo;
   Nanos network = std::chrono::microseconds(250);
-  std::function<void(const policies::Dispatcher&)> watch;  // called after each event, for tests; may be empty
+  // Called after each event with what was ordered, for tests; may be empty.
+  std::function<void(Time now, const policies::Dispatcher&, const policies::Orders&)> watch;
 };
 
 RunResult simulate(const SimSettings& settings, const std::vector<Planned>& plan);

@@ -98,7 +98,7 @@ TEST(SimFaults, AQuietTimeCostsNothing) {
   for (const char* fault : {"at=0s;backend=p/b1;do=kill;for=1s", "at=0s;backend=p/b1;do=kill"}) {
     Fleet fleet(2, 4);
     std::size_t events = 0;
-    fleet.settings.watch = [&](const policies::Dispatcher&) { ++events; };
+    fleet.settings.watch = [&](Time, const policies::Dispatcher&, const policies::Orders&) { ++events; };
     const RunResult result =
         play(fleet, {fault}, {{1ms, 100, 3, true}, {Nanos(std::chrono::hours(262'800)), 100, 3, true}});
     EXPECT_EQ(result.records[1].outcome, Outcome::ok);

@@ -65,8 +65,8 @@ json random_config(Dice& dice, std::uint32_t& attempts_max) {
   route["timeouts"] = {{"idle", dice.ms(300, 3000)},
                        {"first_token", dice.ms(200, 4000)},
                        {"first_byte", dice.ms(1000, 8000)},
-                       {"total_unary", dice.ms(4000, 20000)},
-                       {"total_stream", dice.ms(4000, 20000)}};
+                       {"total_unary", dice.ms(800, 20000)},
+                       {"total_stream", dice.ms(800, 20000)}};
   return config;
 }
 
