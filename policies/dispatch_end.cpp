@@ -139,20 +139,22 @@ void Dispatcher::State::try_alone(Time now, std::uint32_t slot, const Outcome& o
   const Time at = after(now, pause);
   if (!usable || at >= record.head_by || !pay(record, outcome)) return answer(slot, {.code = record.fallback}, orders);
   ++record.waits_alone;
-  record.tried[0] = record.endpoint;
-  record.tried_n = 1;
   record.stage = Stage::delayed;
   ++waiting;
   request_alarms.set(slot, at);
 }
 
-// The pause is over. Whatever else has come up meanwhile is preferred to the endpoint that failed last.
+// The pause is over. What it has not tried and has come up meanwhile is preferred, then all but what failed last.
 void Dispatcher::State::try_again(Time now, std::uint32_t slot, Orders& orders) {
   Record& record = records[slot];
   request_alarms.clear(slot);
   --waiting;
   record.stage = Stage::free;
   if (now >= record.head_by) return answer_expired(now, slot, orders);  // woken late
+  if (!has_untried(record)) {
+    record.tried[0] = record.endpoint;
+    record.tried_n = 1;
+  }
   if (!has_untried(record)) record.tried_n = 0;
   if (start_somewhere(now, slot, orders)) return;
   if (hopeful(record)) {

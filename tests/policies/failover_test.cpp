@@ -113,6 +113,22 @@ TEST(Failover, AnotherBackendTriedLongAgoIsPreferredAfterThePause) {
   h.expect_idle();
 }
 
+TEST(Failover, AfterThePauseWhatItNeverTriedComesFirst) {
+  History h(PlanOf{}.pool(3).route({0}));
+  for (Nanos t = 0s; t < 40s; t += 10s) {
+    h.set_by_hand(t, 2, {.drained = true, .weight = {}});
+    const auto r = h.arrive(t);
+    h.end(t + 1s, r, status(500));
+    h.end(t + 2s, r, status(500));
+    EXPECT_TRUE(h.waits(r));
+    h.set_by_hand(t + 2s, 2, {.drained = false, .weight = {}});
+    h.pass_until(t + 3s);
+    EXPECT_EQ(h.endpoint(r), 2u);
+    h.end(t + 3s, r, ok());
+  }
+  h.expect_idle();
+}
+
 TEST(Failover, RetriesStopWhenTheCreditIsUsedUp) {
   History h(PlanOf{}.pool(4, 64).route({0}).with([](Plan& p) {
     p.routes[0].retry.budget_initial = 2;
