@@ -46,6 +46,14 @@ DispatchHost::Arrived DispatchHost::arrive(const policies::Arrival& arrival, Inb
   return arrived;
 }
 
+std::optional<DispatchHost::TurnedAway> DispatchHost::turn_away(const policies::Arrival& arrival) {
+  std::optional<TurnedAway> no;
+  locked(nullptr, nullptr, [&](Time now) {
+    if (const auto answer = dispatcher_.turn_away(now, arrival, orders_)) no = {*answer, now};
+  });
+  return no;
+}
+
 void DispatchHost::first_token(policies::AttemptId attempt) {
   locked(nullptr, nullptr, [&](Time now) { dispatcher_.first_token(now, attempt); });
 }

@@ -47,6 +47,11 @@ class DispatchHost {
     Time at;
   };
   Arrived arrive(const policies::Arrival& arrival, Inbox& own);
+  struct TurnedAway {
+    policies::Answer answer;
+    Time at;
+  };
+  std::optional<TurnedAway> turn_away(const policies::Arrival& arrival);
   void first_token(policies::AttemptId attempt);
   void ended(policies::AttemptId attempt, const policies::Outcome& outcome, policies::Owner owner, Inbox& own);
   void abandon(policies::AttemptId attempt);  // ended(cancelled) for a Start that nobody will begin

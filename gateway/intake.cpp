@@ -156,6 +156,26 @@ backends::Task<> take_rest_in(Exchange& x) {
   if (!x.abandoned()) x.shard.counters.closed(ClosedByUs::unread_body);
 }
 
+// While a queue stays full, its callers are told before their bodies are checked: saying no must stay cheap.
+std::optional<RefusalAnswer> turn_away(Exchange& x, std::string_view body) {
+  RequestState& r = x.request;
+  const auto found = r.catalog->routes.find(wire::leading_model(body));
+  if (found == r.catalog->routes.end() || found->second.id != x.shard.full_route) return std::nullopt;
+  if (!r.caller.identity.may_use(found->second.id)) return std::nullopt;
+  const auto no = x.shard.shared.host.turn_away({.route = found->second.id,
+                                                 .body_bytes = body.size(),
+                                                 .repeat = r.budgets.repeat,
+                                                 .received = r.received,
+                                                 .deadline = r.budgets.deadline});
+  if (!no) {
+    x.shard.full_route.reset();
+    return std::nullopt;
+  }
+  r.route = &found->second;
+  r.arrived = no->at;
+  return refusal_for(no->answer);
+}
+
 }  // namespace
 
 backends::Task<> reject(Exchange& x, RefusalAnswer no) {
@@ -255,6 +275,9 @@ backends::Task<> leave_body(Exchange& x) { return x.body.done() ? backends::Task
 std::optional<RefusalAnswer> check_body(Exchange& x, policies::Arrival& arrival) {
   RequestState& r = x.request;
   const std::string_view text = x.body_text();
+  if (x.shard.full_route) {
+    if (auto no = turn_away(x, text)) return no;
+  }
   if (x.shard.skimmer.skim(text, r.skim) != wire::SkimError::none) {
     r.cause_detail = std::string(x.shard.skimmer.problem());
     return RefusalAnswer{.refusal = Refusal::invalid_body, .detail = r.cause_detail};

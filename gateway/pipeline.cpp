@@ -48,6 +48,7 @@ backends::Task<> dispatch(Exchange& x, policies::Arrival arrival) {
     }
     const Delivery delivery = *std::exchange(x.inbox, std::nullopt);
     if (const auto* answer = std::get_if<policies::Answer>(&delivery.order.what)) {
+      if (answer->code == policies::Code::queue_full) x.shard.full_route = r.route->id;
       co_await conclude(x, *answer);
       co_return;
     }

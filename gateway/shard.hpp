@@ -82,7 +82,8 @@ class Shard final : public OrderPort, public backends::ShareTaker {
   KeyRing keys;
   AccessLines lines;
   wire::Skimmer skimmer;
-  std::uint64_t cut_at_stop = 0;  // requests ended by cut_all(); read after run()
+  std::optional<policies::RouteId> full_route;  // the last request that came here for it found its queue full
+  std::uint64_t cut_at_stop = 0;                // requests ended by cut_all(); read after run()
 
  private:
   void accepted(int fd, const backends::IpAddress& from);

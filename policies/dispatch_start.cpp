@@ -36,7 +36,7 @@ RequestId Dispatcher::State::arrive(Time now, const Arrival& arrival, Orders& or
   record.deadline = std::min(arrival.deadline, after(arrival.received, total));
   record.head_by =
       arrival.stream ? std::min(record.deadline, after(arrival.received, arrival.head_within)) : record.deadline;
-  record.spill_at = route.ttft_budget ? after(arrival.received, *route.ttft_budget) : never;
+  record.spill_at = route.spill_at(arrival.received);
   if (now >= record.head_by) {
     answer_expired(now, slot, orders);
   } else if (!start_somewhere(now, slot, orders)) {
@@ -68,10 +68,15 @@ bool Dispatcher::State::start_somewhere(Time now, std::uint32_t slot, Orders& or
 }
 
 bool Dispatcher::State::spills(Time now, const Record& record, const Route& route, const Pool& pool) const {
-  if (!route.ttft_budget || pool.hopeful == 0 || now >= record.spill_at) return true;
-  if (record.tried_n > 0 && untried_in(record, static_cast<std::uint32_t>(&pool - pools.data())) == 0) return true;
+  if (spills(now, record.spill_at, route, pool)) return true;
+  return record.tried_n > 0 && untried_in(record, static_cast<std::uint32_t>(&pool - pools.data())) == 0;
+}
+
+// One that has tried nothing yet.
+bool Dispatcher::State::spills(Time now, Time spill_at, const Route& route, const Pool& pool) {
+  if (!route.ttft_budget || pool.hopeful == 0 || now >= spill_at) return true;
   const std::optional<Nanos> wait = pool.forecast.wait(now, pool.queue.queued(), pool.in_flight);
-  return wait && after(now, *wait) > record.spill_at;
+  return wait && after(now, *wait) > spill_at;
 }
 
 // The last resort where the configuration allows it: every endpoint is out, and this one only cools down.

@@ -8,6 +8,25 @@ namespace {
 
 std::int64_t ms(Nanos time) { return std::chrono::duration_cast<std::chrono::milliseconds>(time).count(); }
 
+// Jittered, so that those who are sent away do not come back together.
+Nanos advice(Nanos time, std::uint64_t bits) {
+  return Nanos{static_cast<std::int64_t>(static_cast<double>(time.count()) * (1 + unit(bits) / 2))};
+}
+
+Answer no_room(Time now, const Pool& pool, std::uint64_t body_bytes, bool repeat, std::uint64_t bits) {
+  const PoolQueue& queue = pool.queue;
+  const Nanos drained = pool.forecast.wait(now, queue.queued(), pool.in_flight).value_or(1s);
+  Answer answer{.code = Code::queue_full, .retry_after = advice(drained, bits), .repeat_ok = !repeat};
+  if (queue.queued() >= pool.limits.requests_max) {
+    answer.value = queue.queued();
+    answer.limit = pool.limits.requests_max;
+  } else {
+    answer.value = static_cast<std::int64_t>(queue.bytes() + body_bytes);
+    answer.limit = static_cast<std::int64_t>(pool.limits.bytes_max);
+  }
+  return answer;
+}
+
 constexpr std::array lanes{Lane::evacuees, Lane::retries, Lane::fresh};
 
 }  // namespace
@@ -39,25 +58,32 @@ void Dispatcher::State::queue_fresh(Time now, std::uint32_t slot, Orders& orders
     wait_in_queue(now, slot);
     return;
   }
-  // Jittered, so that those who are sent away do not come back together.
-  const double jitter = 1 + unit(bits(record, Use::advice)) / 2;
-  const auto advice = [&](Nanos time) {
-    return Nanos{static_cast<std::int64_t>(static_cast<double>(time.count()) * jitter)};
-  };
+  const std::uint64_t random = bits(record, Use::advice);
   if (late) {
-    answer(slot,
-           {Code::deadline_unmeetable, advice(late->excess), !record.repeat, ms(late->predicted), ms(late->limit)},
-           orders);
-    return;
+    const Nanos come_back = advice(late->excess, random);
+    answer(slot, {Code::deadline_unmeetable, come_back, !record.repeat, ms(late->predicted), ms(late->limit)}, orders);
+  } else {
+    answer(slot, no_room(now, *full, record.body_bytes, record.repeat, random), orders);
   }
-  const bool by_count = full->queue.queued() >= full->limits.requests_max;
-  const Nanos drained = full->forecast.wait(now, full->queue.queued(), full->in_flight).value_or(1s);
-  answer(slot,
-         {Code::queue_full, advice(drained), !record.repeat,
-          by_count ? std::int64_t{full->queue.queued()}
-                   : static_cast<std::int64_t>(full->queue.bytes() + record.body_bytes),
-          by_count ? std::int64_t{full->limits.requests_max} : static_cast<std::int64_t>(full->limits.bytes_max)},
-         orders);
+}
+
+// Certain only where each pool that it may use has no unit free and no room to wait.
+std::optional<Answer> Dispatcher::State::turn_away(Time now, const Arrival& arrival, Orders& orders) {
+  advance(now, orders);
+  if (index(arrival.route) >= routes.size() || now >= arrival.deadline) return std::nullopt;
+  const Route& route = routes[index(arrival.route)];
+  const Pool* full = nullptr;
+  for (const std::uint32_t p : route.pools) {
+    const Pool& pool = pools[p];
+    if (pool.hopeful > 0) {
+      if (pool.balancer.open().count() > 0 || pool.queue.admits(pool.limits, arrival.body_bytes)) return std::nullopt;
+      full = &pool;
+    }
+    if (!spills(now, route.spill_at(arrival.received), route, pool)) break;
+  }
+  if (full == nullptr) return std::nullopt;
+  return no_room(now, *full, arrival.body_bytes, arrival.repeat,
+                 draw(seed, ++turned_away, static_cast<std::uint64_t>(Use::door_advice)));
 }
 
 // A request that was admitted once: ahead of new ones, with its old deadline.

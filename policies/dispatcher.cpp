@@ -18,6 +18,10 @@ RequestId Dispatcher::arrive(Time now, const Arrival& arrival, Orders& orders) {
   return state_->arrive(now, arrival, orders);
 }
 
+std::optional<Answer> Dispatcher::turn_away(Time now, const Arrival& arrival, Orders& orders) {
+  return state_->turn_away(now, arrival, orders);
+}
+
 void Dispatcher::first_token(Time now, AttemptId attempt) { state_->first_token(now, attempt); }
 
 void Dispatcher::ended(Time now, AttemptId attempt, const Outcome& outcome, Orders& orders) {

@@ -73,6 +73,9 @@ class Dispatcher {
   Dispatcher& operator=(const Dispatcher&) = delete;
 
   RequestId arrive(Time now, const Arrival& arrival, Orders& orders);
+  // Before the body is looked at: the answer that arrive() would give whatever `stream` and the token counts are, if
+  // that is certain (queue_full); nothing else is decided or kept.
+  std::optional<Answer> turn_away(Time now, const Arrival& arrival, Orders& orders);
   void first_token(Time now, AttemptId attempt);
   void ended(Time now, AttemptId attempt, const Outcome& outcome, Orders& orders);
   void caller_gone(Time now, RequestId request, Orders& orders);

@@ -71,10 +71,11 @@ struct Route {
   RetryOptions retry;
   RetryBudget budget;
   bool gone() const { return !planned && pools.empty(); }
+  Time spill_at(Time received) const { return ttft_budget ? after(received, *ttft_budget) : never; }
 };
 
 // What a draw is for; a request's attempt number keeps its draws apart.
-enum class Use : std::uint64_t { choice, backoff, advice };
+enum class Use : std::uint64_t { choice, backoff, advice, door_advice };
 
 struct Dispatcher::State {
   std::vector<Endpoint> endpoints;
@@ -85,7 +86,7 @@ struct Dispatcher::State {
   Tickets tickets;
   Alarms request_alarms, endpoint_alarms;
   std::vector<std::uint32_t> woken;  // scratch of advance()
-  std::uint64_t seed = 1, tickets_drawn = 0;
+  std::uint64_t seed = 1, tickets_drawn = 0, turned_away = 0;
   std::uint32_t waiting = 0;  // waiting or delayed
   Time clock{};               // of the last call
 
@@ -95,12 +96,14 @@ struct Dispatcher::State {
   bool start_on_cooling(Time now, std::uint32_t slot, Orders& orders);
   void start(Time now, std::uint32_t slot, std::uint32_t pool, std::uint32_t position, Orders& orders);
   bool spills(Time now, const Record& record, const Route& route, const Pool& pool) const;
+  static bool spills(Time now, Time spill_at, const Route& route, const Pool& pool);
   bool hopeful(const Record& record) const;
   bool has_untried(const Record& record) const;
   std::uint32_t untried_in(const Record& record, std::uint32_t pool) const;
   std::uint64_t bits(const Record& record, Use use) const;
 
   // dispatch_wait.cpp
+  std::optional<Answer> turn_away(Time now, const Arrival& arrival, Orders& orders);
   void queue_fresh(Time now, std::uint32_t slot, Orders& orders);
   void queue_at_head(Time now, std::uint32_t slot);
   void link_allowed(Time now, std::uint32_t slot, bool within_bounds);

@@ -252,6 +252,19 @@ class Pass {
 
 }  // namespace
 
+std::string_view leading_model(std::string_view body) {
+  const std::size_t last = body.find_last_not_of(" \t\r\n");
+  if (last == std::string_view::npos || body[last] != '}') return {};
+  JsonWalk walk(body, json_padding);
+  JsonString model;
+  const auto read_first = [&](const JsonString& key) {
+    if (key.raw != name_of(Key::model) || !walk.string(model) || model.escaped) model.raw = {};
+    return false;
+  };
+  if (walk.peek() == '{') walk.object(read_first);
+  return model.raw;
+}
+
 Skimmer::Skimmer() : state_(std::make_unique<State>()) {}
 Skimmer::~Skimmer() = default;
 

@@ -37,6 +37,10 @@ struct Skim {
   bool object_empty = false;
 };
 
+// The model of a body that looks whole: its first field, without escapes, and a '}' at the end. Else nothing. Between
+// them nothing is checked. `body` as for skim().
+std::string_view leading_model(std::string_view body);
+
 // Deciding fields are compared after unescaping; null counts as absent except for model; a repeated one is an error.
 class Skimmer {
  public:

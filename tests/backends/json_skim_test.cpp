@@ -357,5 +357,27 @@ TEST(Skim, AcceptsExactlyWhatJsonIs) {
   EXPECT_GT(invalid, 1000);
 }
 
+TEST(LeadingModel, IsTheFirstFieldOfABodyThatEndsLikeOne) {
+  const std::pair<const char*, const char*> rows[] = {
+      {R"({"model":"m"})", "m"},
+      {" {\n \"model\" : \"m/1\" , broken }\r\n", "m/1"},
+      {R"({"model":"m","model":"other"})", "m"},
+      {R"({"messages":[],"model":"m"})", ""},
+      {R"({"model":"m",)", ""},
+      {R"({"model":"m)", ""},
+      {R"({"model":"m\u0041"})", ""},
+      {R"({"mod\u0065l":"m"})", ""},
+      {R"({"model":7})", ""},
+      {R"({"model"})", ""},
+      {R"(["model","m"}])", ""},
+      {"}", ""},
+      {"", ""},
+  };
+  for (const auto& [body, model] : rows) {
+    const std::string padded = body + std::string(json_padding, '"');
+    EXPECT_EQ(leading_model(std::string_view(padded).substr(0, std::strlen(body))), model) << body;
+  }
+}
+
 }  // namespace
 }  // namespace headgate::wire

@@ -89,5 +89,29 @@ TEST(Admission, RW15_FullNobodyHomeTooSlowAndUnknownAreToldApart) {
   EXPECT_EQ(out.arrival_count(), 0u);
 }
 
+// What is turned away was not checked; once there is room again, it is.
+TEST(Admission, AFullQueueIsToldBeforeTheBodyIsChecked) {
+  ScriptedUpstream full(silent());
+  auto config = config_of({{"a", full.port()}});
+  config["pools"]["a"]["queue"]["requests_max"] = 0;
+  GatewayProcess gateway(config);
+  RawClient running(gateway.port());
+  running.send(chat_request(chat_body(false, "a"), with_caller_key));
+  ASSERT_TRUE(full.await_arrivals(1));
+  const auto code_of = [&](const std::string& body) {
+    return error_code_of(ask_once(gateway.port(), chat_request(body, with_caller_key)));
+  };
+  const std::string broken = R"({"model":"a",[]})", unknown = R"({"model":"zz",[]})";
+  EXPECT_EQ(code_of(broken), "invalid_body");  // nobody has found the queue full yet
+  EXPECT_EQ(code_of(chat_body(false, "a")), "queue_full");
+  EXPECT_EQ(code_of(broken), "queue_full");
+  EXPECT_EQ(code_of(unknown), "invalid_body");
+  EXPECT_EQ(code_of(R"({"messages":[],"model":"a"})"), "queue_full");
+  EXPECT_EQ(gateway.metric("headgate_requests_total", {{"route", "a"}, {"outcome", "refused"}}), 3);
+  running.close();
+  ASSERT_TRUE(eventually(10s, [&] { return gateway.metric("headgate_backend_in_flight", {{"backend", "a/u"}}) == 0; }));
+  EXPECT_EQ(code_of(broken), "invalid_body");
+}
+
 }  // namespace
 }  // namespace headgate::support

@@ -85,6 +85,14 @@ class History {
     settle();
     return id;
   }
+  std::optional<Answer> turn_away(Nanos when, Arrival arrival) {
+    go(when);
+    arrival.received = now_;
+    if (arrival.deadline != never) arrival.deadline = now_ + (arrival.deadline - Time{});
+    const std::optional<Answer> answer = dispatcher_.turn_away(now_, arrival, orders_);
+    settle();
+    return answer;
+  }
   void first_token(Nanos when, RequestId id) {
     go(when);
     dispatcher_.first_token(now_, seen_.at(id).starts.back().attempt);

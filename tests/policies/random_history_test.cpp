@@ -178,6 +178,43 @@ TEST(RandomHistory, KeepsItsBooksAndEndsAtZero) {
   }
 }
 
+// Whoever is turned away unread would have been refused in the same words, however its body went on.
+TEST(RandomHistory, TurnsAwayOnlyWhomItWouldRefuse) {
+  std::uint32_t turned_away = 0, refused = 0;
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    Dice dice(seed);
+    History h(random_plan(dice));
+    Nanos now = 0s;
+    for (int i = 0; i < 120; ++i) {
+      h.pass_until(now += dice.one_in(3) ? dice.up_to(400ms) : Nanos{0});
+      Arrival arrival{.route = RouteId{dice.below(3)}, .body_bytes = dice.below(120), .repeat = dice.one_in(4)};
+      if (dice.one_in(2)) arrival.deadline = Time{} + dice.up_to(2s);
+      const std::optional<Answer> unread = h.turn_away(now, arrival);
+      arrival.stream = dice.one_in(2);
+      arrival.prompt_tokens = dice.below(1000);
+      const RequestId id = h.arrive(now, arrival);
+      const std::optional<Answer> answer = h.of(id).answer;
+      refused += static_cast<std::uint32_t>(answer && answer->code == Code::queue_full);
+      if (unread) {
+        ++turned_away;
+        ASSERT_TRUE(answer) << "seed " << seed << ", step " << i;
+        EXPECT_EQ(answer->code, unread->code);
+        EXPECT_EQ(answer->repeat_ok, unread->repeat_ok);
+        EXPECT_EQ(answer->value, unread->value);
+        EXPECT_EQ(answer->limit, unread->limit);
+      }
+      if (dice.one_in(2)) step(h, dice, now);
+      if (i % 40 == 39) h.forget_finished();
+      if (::testing::Test::HasFailure()) FAIL() << "seed " << seed << ", step " << i;
+    }
+    finish(h, now);
+    h.expect_idle();
+  }
+  EXPECT_GT(turned_away, 1000u);
+  EXPECT_GE(refused, turned_away);
+  EXPECT_GT(turned_away, refused / 2) << "it hardly ever sees that a queue is full";
+}
+
 // Without retries nothing is excluded: while somebody waits, no endpoint of the route that is up has a free unit.
 TEST(RandomHistory, LeavesNoUnitFreeWhileSomebodyWaits) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
