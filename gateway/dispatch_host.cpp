@@ -5,7 +5,10 @@
 
 namespace headgate::gateway {
 
-DispatchHost::DispatchHost(const config::Catalog& catalog) : dispatcher_(catalog.plan), targets_(catalog.targets) {}
+DispatchHost::DispatchHost(const config::Catalog& catalog, EventLog* event_log)
+    : dispatcher_(catalog.plan), targets_(catalog.targets), event_log_(event_log) {
+  if (event_log_ != nullptr) event_log_->add(config::Planned{catalog.plan});
+}
 
 void DispatchHost::connect(std::vector<OrderPort*> shards, std::function<void(Time)> wake_at) {
   shards_ = std::move(shards);
@@ -22,6 +25,7 @@ void DispatchHost::locked(const policies::Owner* caller, Inbox* own, Call&& call
     const Time entered = std::chrono::steady_clock::now();
     call(entered);
     for (const policies::Order& order : orders_) {
+      record(config::Ordered{order});
       Delivery delivery{order, nullptr};
       if (const auto* start = std::get_if<policies::Start>(&order.what)) {
         delivery.target = targets_[policies::index(start->backend)];
@@ -42,42 +46,65 @@ void DispatchHost::locked(const policies::Owner* caller, Inbox* own, Call&& call
 
 DispatchHost::Arrived DispatchHost::arrive(const policies::Arrival& arrival, Inbox& own) {
   Arrived arrived{};
-  locked(&arrival.owner, &own, [&](Time now) { arrived = {dispatcher_.arrive(now, arrival, orders_), now}; });
+  locked(&arrival.owner, &own, [&](Time now) {
+    arrived = {dispatcher_.arrive(now, arrival, orders_), now};
+    record(config::Arrived{now, arrival, arrived.id});
+  });
   return arrived;
 }
 
 std::optional<DispatchHost::TurnedAway> DispatchHost::turn_away(const policies::Arrival& arrival) {
   std::optional<TurnedAway> no;
   locked(nullptr, nullptr, [&](Time now) {
-    if (const auto answer = dispatcher_.turn_away(now, arrival, orders_)) no = {*answer, now};
+    const std::optional<policies::Answer> answer = dispatcher_.turn_away(now, arrival, orders_);
+    record(config::TurnedAway{now, arrival, answer});
+    if (answer) no = {*answer, now};
   });
   return no;
 }
 
 void DispatchHost::first_token(policies::AttemptId attempt) {
-  locked(nullptr, nullptr, [&](Time now) { dispatcher_.first_token(now, attempt); });
+  locked(nullptr, nullptr, [&](Time now) {
+    record(config::FirstToken{now, attempt});
+    dispatcher_.first_token(now, attempt);
+  });
 }
 
 void DispatchHost::ended(policies::AttemptId attempt, const policies::Outcome& outcome, policies::Owner owner,
                          Inbox& own) {
-  locked(&owner, &own, [&](Time now) { dispatcher_.ended(now, attempt, outcome, orders_); });
+  locked(&owner, &own, [&](Time now) {
+    record(config::Ended{now, attempt, outcome});
+    dispatcher_.ended(now, attempt, outcome, orders_);
+  });
 }
 
 void DispatchHost::abandon(policies::AttemptId attempt) {
   const policies::Outcome cancelled{.end = policies::End::cancelled};
-  locked(nullptr, nullptr, [&](Time now) { dispatcher_.ended(now, attempt, cancelled, orders_); });
+  locked(nullptr, nullptr, [&](Time now) {
+    record(config::Ended{now, attempt, cancelled});
+    dispatcher_.ended(now, attempt, cancelled, orders_);
+  });
 }
 
 void DispatchHost::caller_gone(policies::RequestId request) {
-  locked(nullptr, nullptr, [&](Time now) { dispatcher_.caller_gone(now, request, orders_); });
+  locked(nullptr, nullptr, [&](Time now) {
+    record(config::CallerGone{now, request});
+    dispatcher_.caller_gone(now, request, orders_);
+  });
 }
 
 void DispatchHost::probed(policies::EndpointId endpoint, bool ok) {
-  locked(nullptr, nullptr, [&](Time now) { dispatcher_.probed(now, endpoint, {.ok = ok}, orders_); });
+  locked(nullptr, nullptr, [&](Time now) {
+    record(config::Probed{now, endpoint, {.ok = ok}});
+    dispatcher_.probed(now, endpoint, {.ok = ok}, orders_);
+  });
 }
 
 void DispatchHost::set_by_hand(policies::EndpointId endpoint, const policies::HandSetting& setting) {
-  locked(nullptr, nullptr, [&](Time now) { dispatcher_.set_by_hand(now, endpoint, setting, orders_); });
+  locked(nullptr, nullptr, [&](Time now) {
+    record(config::SetByHand{now, endpoint, setting});
+    dispatcher_.set_by_hand(now, endpoint, setting, orders_);
+  });
 }
 
 void DispatchHost::replan(const config::Catalog& catalog) {
@@ -87,6 +114,7 @@ void DispatchHost::replan(const config::Catalog& catalog) {
     for (std::size_t i = 0; i < catalog.targets.size(); ++i) {
       if (catalog.targets[i] != nullptr) targets_[i] = catalog.targets[i];
     }
+    if (event_log_ != nullptr) event_log_->add(config::Replanned{now, catalog.plan});  // else no copy is made
     dispatcher_.replan(now, catalog.plan, orders_);
   });
 }
@@ -94,8 +122,15 @@ void DispatchHost::replan(const config::Catalog& catalog) {
 void DispatchHost::tick() {
   locked(nullptr, nullptr, [&](Time now) {
     promised_wake_ = never;
+    record(config::Ticked{now});
     dispatcher_.tick(now, orders_);
   });
+}
+
+void DispatchHost::flush_event_log() {
+  if (event_log_ == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  event_log_->flush();
 }
 
 void DispatchHost::snapshot(policies::Snapshot& out) {

@@ -1,6 +1,6 @@
 // The Dispatcher's host: one mutex round it, the clock read inside, orders carried home. An order for the request that
 // made the call comes back in its Inbox at once; every other is posted to the shard that owns its request. No I/O
-// happens under the lock.
+// happens under the lock. With an event log, each call and order is recorded there in the order of the lock.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/catalog.hpp"
+#include "gateway/event_log.hpp"
 #include "gateway/hold_times.hpp"
 #include "gateway/spinning_mutex.hpp"
 #include "policies/dispatcher.hpp"
@@ -35,7 +36,8 @@ class OrderPort {
 
 class DispatchHost {
  public:
-  explicit DispatchHost(const config::Catalog& catalog);
+  // `event_log` may be null, and outlives the host.
+  DispatchHost(const config::Catalog& catalog, EventLog* event_log);
   DispatchHost(const DispatchHost&) = delete;
   DispatchHost& operator=(const DispatchHost&) = delete;
 
@@ -60,6 +62,7 @@ class DispatchHost {
   void set_by_hand(policies::EndpointId endpoint, const policies::HandSetting& setting);
   void replan(const config::Catalog& catalog);
   void tick();
+  void flush_event_log();
   void snapshot(policies::Snapshot& out);
   const HoldTimes& lock_held() const { return lock_held_; }
   bool any_servable(const config::Catalog& catalog);  // some route can be served now
@@ -67,6 +70,10 @@ class DispatchHost {
  private:
   template <class Call>
   void locked(const policies::Owner* caller, Inbox* own, Call&& call);
+  template <class E>
+  void record(const E& event) {
+    if (event_log_ != nullptr) event_log_->add(event);
+  }
 
   SpinningMutex mutex_;  // guards what is below, to sections_
   policies::Dispatcher dispatcher_;
@@ -76,6 +83,7 @@ class DispatchHost {
   HoldTimes lock_held_;
   std::uint32_t sections_ = 0;
 
+  EventLog* const event_log_;  // used under the lock
   std::vector<OrderPort*> shards_;
   std::function<void(Time)> wake_at_;
 };

@@ -9,6 +9,7 @@
 #include "backends/mock/server.hpp"
 #include "config/commands.hpp"
 #include "config/nearest.hpp"
+#include "config/units.hpp"
 #include "gateway/serve.hpp"
 #include "loadtest/load.hpp"
 #include "loadtest/sim/simulate.hpp"
@@ -63,7 +64,8 @@ void add_plan_flags(CLI::App& app, loadtest::LoadOptions& o) {
   text("--stream-share", o.stream_share, "0..1 of the requests are streams");
   app.add_flag_callback(
       "--unary", [&o] { o.stream_share = 0; }, "no streams");
-  text("--trace", o.trace, "Azure CSV, Mooncake JSON lines, or {\"at_ms\":0,\"input\":10,\"output\":20} a line");
+  text("--trace", o.trace,
+       "Azure CSV, Mooncake JSON lines, {\"at_ms\":0,\"input\":10,\"output\":20} a line, or an event log of serve");
   text("--rate", o.rate, "requests per second, open loop");
   text("--arrivals", o.arrivals, "with --rate: poisson or azure-conv");
   text("--duration", o.duration, "how long, such as 30s");
@@ -160,15 +162,26 @@ int main(int argc, char** argv) {
   app.footer("Each subcommand has --help with an example.");
   int exit_code = 0;
 
-  gateway::ServeOptions serve{.config = "", .version = HEADGATE_VERSION};
+  gateway::ServeOptions serve;
+  serve.version = HEADGATE_VERSION;
   CLI::App* serve_app = app.add_subcommand("serve", "serve callers by a configuration file");
   add_file(*serve_app, serve.config);
   serve_app->add_flag("--watch", serve.watch, "reload when the file has changed and then rested for half a second");
+  std::string event_log_max = "1GiB";
+  serve_app->add_option("--event-log", serve.event_log,
+                        "write all that is decided, for simulate --replay and --trace: a file; what it held moves to "
+                        "FILE.1");
+  serve_app->add_option("--event-log-max", event_log_max, "the log ends at this size")->capture_default_str();
   serve_app->footer(
       "Example: headgate serve --config config/examples/minimal.jsonc\nSIGHUP reloads the file; SIGTERM drains; a "
       "second signal ends at once.");
   serve_app->callback([&] {
     want_file(*serve_app, serve.config);
+    const auto most = config::parse_size(event_log_max);
+    if (!most || most->count < (1u << 20))
+      throw CLI::ValidationError("--event-log-max",
+                                 "\"" + event_log_max + "\": a size such as 1GiB is wanted, 1MiB or more");
+    serve.event_log_max = most->count;
     exit_code = gateway::serve(serve);
   });
 
@@ -227,14 +240,18 @@ int main(int argc, char** argv) {
       ->check(whole_number(1, 1000))
       ->capture_default_str();
   simulate_app->add_option("--compare", simulate.compare, "another configuration file, played with the same arrivals");
+  simulate_app->add_option("--replay", simulate.replay,
+                           "an event log of headgate serve: make its calls again and compare every order; needs no "
+                           "configuration");
   simulate_app->footer(
       "Examples:\n  headgate simulate config/examples/demo.jsonc --rate 20 --duration 10m --lengths azure-conv "
       "--profile llama-3.1-8b-h100\n"
       "  headgate simulate mine.jsonc --set pools.mock.queue.requests_max=5 --compare mine.jsonc --seeds 5 --rate 8 "
       "--duration 5m\n"
+      "  headgate simulate --replay events.log\n"
       "--set changes the first configuration only; --compare is left as it stands in its file.");
   simulate_app->callback([&] {
-    want_file(*simulate_app, simulate.config);
+    if (simulate.replay.empty()) want_file(*simulate_app, simulate.config);
     exit_code = loadtest::simulate(simulate);
   });
 

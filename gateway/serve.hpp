@@ -3,6 +3,7 @@
 // with requests cut. A second signal ends it at once.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace headgate::gateway {
@@ -10,7 +11,9 @@ namespace headgate::gateway {
 struct ServeOptions {
   std::string config;
   std::string version;
-  bool watch = false;  // reload when the file changes
+  bool watch = false;                      // reload when the file changes
+  std::string event_log;                   // a file; empty: none
+  std::uint64_t event_log_max = 1u << 30;  // bytes
 };
 
 int serve(const ServeOptions& options);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <boost/asio/post.hpp>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "config/address.hpp"
@@ -60,6 +61,15 @@ void warn_of_expiry(const config::Catalog& catalog) {
   }
 }
 
+std::unique_ptr<EventLog> open_event_log(const ServeOptions& options, const config::Catalog& catalog) {
+  if (options.event_log.empty()) return nullptr;
+  const auto config = nlohmann::json::parse(config::redacted(catalog.options));
+  const std::string build = nlohmann::json(options.version).dump();
+  return std::make_unique<EventLog>(
+      options.event_log, options.event_log_max,
+      std::string(config::event_log_begin) + "\"build\":" + build + ",\"config\":" + config.dump() + "}\n");
+}
+
 }  // namespace
 
 Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> catalog, config::IdBook ids)
@@ -68,7 +78,8 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
       listening_(catalog->options.listen),
       ids_(std::move(ids)),
       catalog_(catalog),
-      host_(*catalog),
+      event_log_(open_event_log(options_, *catalog)),
+      host_(*catalog, event_log_.get()),
       access_log_(catalog->options.log.access),
       bodies_(catalog->options.limits.bodies->count),
       tick_(wheel_, [this] { host_.tick(); }),
@@ -288,6 +299,7 @@ void Server::log_health() {
   const Time now = std::chrono::steady_clock::now();
   for (const HealthLog::Line& line : health_log_.compare(now, snapshot, names_))
     spdlog::log(line.warning ? spdlog::level::warn : spdlog::level::info, line.text);
+  host_.flush_event_log();
   health_look_.set(now + health_look_every);
 }
 
@@ -334,6 +346,7 @@ std::string Server::metrics() {
                          .reloads_ok = reloads_ok_,
                          .reloads_failed = reloads_failed_,
                          .access_log_dropped = access_log_.dropped(),
+                         .event_log_lost = event_log_ ? event_log_->lost() : 0,
                          .body_bytes_held = bodies_.held(),
                          .certificate_expires_unix_s = expiry_unix_s(*catalog()),
                          .draining = draining_,

@@ -11,6 +11,9 @@
 #include <ostream>
 #include <string_view>
 
+#include "loadtest/event_trace.hpp"
+#include "loadtest/mapped_file.hpp"
+
 namespace headgate::loadtest {
 namespace {
 
@@ -171,6 +174,14 @@ TraceResult read_trace(std::istream& in, const std::string& name, std::uint64_t 
 TraceResult read_trace_file(const std::string& path, std::uint64_t limit) {
   std::ifstream in{path, std::ios::binary};
   if (!in) return {{}, nullptr, path + ":0: cannot be opened"};
+  std::string begin(32, '\0');
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  if (is_event_log(begin)) {
+    const MappedFile log(path);
+    return log.problem().empty() ? read_event_trace(log.text(), path, limit) : TraceResult{{}, nullptr, log.problem()};
+  }
+  in.clear();
+  in.seekg(0);
   return read_trace(in, path, limit);
 }
 

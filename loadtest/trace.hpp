@@ -1,10 +1,11 @@
-// Request traces: what arrives when, and how long prompt and answer are. Three forms are read:
+// Request traces: what arrives when, and how long prompt and answer are. Four forms are read:
 //   Azure CSV   header TIMESTAMP,ContextTokens,GeneratedTokens; lines end in LF or CR LF, the last one in either or
 //               neither; stamps "2023-11-16 18:15:46.6805900" with 0 to 9 digits of fraction
 //   JSON lines  {"at_ms":12.5,"input":100,"output":20}, one per line
 //   Mooncake    {"timestamp":0,"input_length":700,"output_length":20,"hash_ids":[0,1]}: ms; an id for each 512 tokens
 //   of
 //               the prompt, which stands for all the text up to there (Qin et al., FAST 2025)
+//   event log   of headgate serve --event-log: event_trace.hpp
 // Lines may be out of order; they are sorted. Token counts are 1 .. 1,000,000; at most 10,000,000 lines.
 #pragma once
 

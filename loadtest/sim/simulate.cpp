@@ -13,6 +13,7 @@
 #include "loadtest/arrivals.hpp"
 #include "loadtest/output.hpp"
 #include "loadtest/sim/comparison.hpp"
+#include "loadtest/sim/replay.hpp"
 #include "loadtest/sim/simulator.hpp"
 
 namespace headgate::loadtest {
@@ -127,6 +128,7 @@ void show_progress(std::size_t done, std::size_t of) {
 }  // namespace
 
 int simulate(const SimulateOptions& options) {
+  if (!options.replay.empty()) return replay_file(options.replay, options.load);
   const Plan plan = plan_requests(options.load);
   if (!plan.problem.empty()) return usage(plan.problem);
   const Nanos span = plan.requests.empty() ? Nanos(0) : plan.requests.back().at;

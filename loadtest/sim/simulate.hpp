@@ -19,6 +19,7 @@ struct SimulateOptions {
   std::vector<std::string> sets;                 // "pools.small.queue.requests_max=5", in `config` only
   std::uint32_t seeds = 1;                       // so many runs, from load.seed on; with several: means and intervals
   std::string compare;                           // another configuration, played with the same arrivals; empty: none
+  std::string replay;                            // an event log, played instead of all else; empty: none
 };
 
 // The exit code: 0 done, 1 a condition failed or a file could not be written, 2 usage or configuration.

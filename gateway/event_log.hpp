@@ -1,0 +1,75 @@
+// Writes the event log (config/event_codec.hpp): the Dispatcher's host adds records under its lock, a thread of its own
+// writes them. Adding copies some 50 bytes; a full chunk goes to the writer under a second lock that is held for a few
+// instructions. When more than backlog_max wait for the writer, records are lost, counted and marked by a Gap. At
+// bytes_max the log is closed; the gateway goes on. What a file of that name held moves to FILE.1.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "config/event_codec.hpp"
+
+namespace headgate::gateway {
+
+class EventLog {
+ public:
+  static constexpr std::size_t chunk_bytes = 256u << 10;
+  static constexpr std::size_t backlog_max = 16u << 20;
+
+  // Throws std::system_error if the file cannot be opened. `first_line` with its end.
+  EventLog(const std::string& file, std::uint64_t bytes_max, std::string_view first_line);
+  ~EventLog();  // writes all that was added
+  EventLog(const EventLog&) = delete;
+  EventLog& operator=(const EventLog&) = delete;
+
+  // Under the lock of the host.
+  template <class E>
+  void add(const E& event) {
+    std::size_t most = config::plain_event_bytes_max;
+    if constexpr (requires { event.plan; }) most = config::write_event(event, nullptr);
+    if (char* const at = room(most)) used_ += config::write_event(event, at);
+  }
+  void flush();  // to the writer, which looks 20 times a second
+
+  // Any thread.
+  std::uint64_t lost() const { return lost_total_.load(std::memory_order_relaxed); }  // records
+  bool full() const { return full_.load(std::memory_order_relaxed); }
+
+ private:
+  using Chunk = std::vector<char>;
+  char* room(std::size_t bytes) {
+    if (lost_ == 0 && used_ + bytes <= usable_) return chunk_.data() + used_;
+    return room_in_next(bytes);
+  }
+  char* room_in_next(std::size_t bytes);
+  void close(bool full);
+  bool hand_over();
+  void start_chunk(std::size_t bytes);
+  void run();
+  void write(const Chunk& chunk);
+
+  const std::string file_;
+  const std::uint64_t bytes_max_;
+  int fd_ = -1;
+  Chunk chunk_;
+  std::size_t used_ = 0, usable_ = 0;  // of the chunk; behind what is usable a Closed has its place
+  std::uint64_t handed_over_ = 0;      // bytes
+  std::uint64_t lost_ = 0;             // records since the last one that was kept
+  std::atomic<std::uint64_t> lost_total_{0};
+  std::atomic<bool> full_{false};
+
+  std::mutex mutex_;  // guards the members up to thread_
+  std::condition_variable stopped_;
+  std::vector<Chunk> waiting_, spare_;
+  std::size_t backlog_ = 0;  // bytes waiting or being written
+  bool stopping_ = false, failed_ = false;
+  std::thread thread_;
+};
+
+}  // namespace headgate::gateway

@@ -1,0 +1,246 @@
+#include "loadtest/sim/replay.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "config/event_codec.hpp"
+#include "loadtest/mapped_file.hpp"
+#include "loadtest/output.hpp"
+#include "policies/answer_codes.hpp"
+#include "policies/queue.hpp"
+
+namespace headgate::loadtest {
+namespace {
+
+using config::EventReader;
+
+constexpr int exit_done = 0, exit_failed = 1, exit_usage = 2;
+
+// A Dispatcher may trust its plan; a file may hold anything.
+bool sound(const policies::Plan& plan) {
+  constexpr std::size_t ids_max = 1'000'000;
+  const auto small = [](const auto& list) {
+    return std::ranges::all_of(list, [](const auto& one) { return policies::index(one.id) < ids_max; });
+  };
+  const auto knows = [](const auto& list, auto id) {
+    return std::ranges::any_of(list, [&](const auto& one) { return one.id == id; });
+  };
+  if (!small(plan.endpoints) || !small(plan.pools) || !small(plan.routes)) return false;
+  for (const policies::PoolPlan& pool : plan.pools) {
+    for (const policies::BackendPlan& backend : pool.backends) {
+      if (!knows(plan.endpoints, backend.endpoint) || policies::index(backend.id) >= ids_max || backend.weight == 0)
+        return false;
+    }
+  }
+  return std::ranges::all_of(plan.routes, [&](const policies::RoutePlan& route) {
+    return route.pools.size() <= policies::pools_max &&
+           std::ranges::all_of(route.pools, [&](policies::PoolId id) { return knows(plan.pools, id); });
+  });
+}
+
+// As it would stand in the log: what differs there differs in effect.
+std::string written(const policies::Order& order) {
+  std::string text(config::plain_event_bytes_max, '\0');
+  text.resize(config::write_event(config::Ordered{order}, text.data()));
+  return text;
+}
+
+std::string shown(const policies::Order& order) {
+  char text[200];
+  const auto request = static_cast<unsigned long long>(order.request);
+  if (const auto* start = std::get_if<policies::Start>(&order.what)) {
+    std::snprintf(text, sizeof text, "start request %llx, attempt %u, at backend %zu (why %d)", request,
+                  unsigned{start->attempt.n}, policies::index(start->backend), static_cast<int>(start->why));
+  } else {
+    const auto& answer = std::get<policies::Answer>(order.what);
+    std::snprintf(text, sizeof text, "answer request %llx with %s, retry after %.3f s", request,
+                  std::string(policies::answer_code(answer.code).name).c_str(),
+                  std::chrono::duration<double>(answer.retry_after).count());
+  }
+  return text;
+}
+
+class Replay {
+ public:
+  explicit Replay(Replayed& out) : out_(out) {}
+
+  // False: stop, out says why.
+  bool operator()(config::Planned& event) {
+    if (dispatcher_) return wrong("a second beginning");
+    if (!sound(event.plan)) return wrong("a plan that names what it does not have");
+    dispatcher_ = std::make_unique<policies::Dispatcher>(std::move(event.plan));
+    ++out_.plans;
+    return true;
+  }
+  bool operator()(const config::Arrived& event) {
+    if (!call(event.now)) return false;
+    const policies::RequestId id = dispatcher_->arrive(event.now, event.arrival, orders_);
+    return id == event.id || differs("request " + std::to_string(static_cast<std::uint64_t>(event.id)),
+                                     "request " + std::to_string(static_cast<std::uint64_t>(id)));
+  }
+  bool operator()(const config::TurnedAway& event) {
+    if (!call(event.now)) return false;
+    const auto answer = dispatcher_->turn_away(event.now, event.arrival, orders_);
+    const auto order = [](const std::optional<policies::Answer>& what) {
+      return policies::Order{{}, {}, what.value_or(policies::Answer{})};
+    };
+    if (answer.has_value() == event.answer.has_value() && written(order(answer)) == written(order(event.answer)))
+      return true;
+    return differs(event.answer ? "turned away: " + shown(order(event.answer)) : "not turned away",
+                   answer ? "turned away: " + shown(order(answer)) : "not turned away");
+  }
+  bool operator()(const config::FirstToken& event) {
+    if (!call(event.now)) return false;
+    dispatcher_->first_token(event.now, event.attempt);
+    return true;
+  }
+  bool operator()(const config::Ended& event) {
+    if (!call(event.now)) return false;
+    dispatcher_->ended(event.now, event.attempt, event.outcome, orders_);
+    return true;
+  }
+  bool operator()(const config::CallerGone& event) {
+    if (!call(event.now)) return false;
+    dispatcher_->caller_gone(event.now, event.request, orders_);
+    return true;
+  }
+  bool operator()(const config::Probed& event) {
+    if (!call(event.now)) return false;
+    dispatcher_->probed(event.now, event.endpoint, event.result, orders_);
+    return true;
+  }
+  bool operator()(const config::SetByHand& event) {
+    if (!call(event.now)) return false;
+    dispatcher_->set_by_hand(event.now, event.endpoint, event.setting, orders_);
+    return true;
+  }
+  bool operator()(config::Replanned& event) {
+    if (!call(event.now)) return false;
+    if (!sound(event.plan)) return wrong("a plan that names what it does not have");
+    dispatcher_->replan(event.now, std::move(event.plan), orders_);
+    ++out_.plans;
+    return true;
+  }
+  bool operator()(const config::Ticked& event) {
+    if (!call(event.now)) return false;
+    dispatcher_->tick(event.now, orders_);
+    return true;
+  }
+  bool operator()(const config::Ordered& event) {
+    if (next_ == orders_.size()) return differs(shown(event.order), "no order");
+    const policies::Order& mine = orders_[next_++];
+    ++out_.orders;
+    return written(mine) == written(event.order) || differs(shown(event.order), shown(mine));
+  }
+  bool operator()(const config::Gap& event) {
+    return wrong(std::to_string(event.lost) + " records were lost here, as the writer was behind");
+  }
+  bool operator()(const config::Closed& event) {
+    closed_ = true;
+    if (event.full) out_.note = "the log had reached its size; the process went on without it";
+    return event.full || complete();
+  }
+
+  // How the reading of the log ended.
+  void ended(EventReader::Read read) {
+    if (read == EventReader::Read::wrong) {
+      wrong("a record that means nothing");
+    } else if (!dispatcher_) {
+      wrong("there is no record");
+    } else if (!closed_) {
+      out_.note = "the log has no end, its process was killed; what it holds was played";
+    }
+  }
+
+ private:
+  // Of the call before.
+  bool complete() { return next_ == orders_.size() || differs("no order", shown(orders_[next_])); }
+  bool call(Time now) {
+    if (!dispatcher_ || closed_) return wrong("a call before the beginning or behind the end");
+    if (now < now_) return wrong("time falls");
+    if (!complete()) return false;
+    now_ = now;
+    ++out_.calls;
+    orders_.clear();
+    next_ = 0;
+    return true;
+  }
+  bool differs(const std::string& logged, const std::string& mine) {
+    out_.difference = "call " + std::to_string(out_.calls) + ": the log has \"" + logged + "\", this build \"" + mine + "\"";
+    return false;
+  }
+  bool wrong(const std::string& what) {
+    out_.problem = what;
+    return false;
+  }
+
+  Replayed& out_;
+  std::unique_ptr<policies::Dispatcher> dispatcher_;
+  policies::Orders orders_;
+  std::size_t next_ = 0;  // of the orders: how many the log has named
+  Time now_{};
+  bool closed_ = false;
+};
+
+}  // namespace
+
+Replayed replay(std::string_view log) {
+  Replayed out;
+  const config::EventLogHead head = config::read_event_log_head(log);
+  out.build = head.build;
+  out.problem = head.problem;
+  if (!out.problem.empty()) return out;
+  EventReader reader(head.records);
+  Replay replay(out);
+  config::Event event;
+  EventReader::Read read{};
+  bool good = true;
+  while (good && (read = reader.next(event)) == EventReader::Read::event) good = std::visit(replay, event);
+  if (good) replay.ended(read);
+  if (!out.problem.empty()) {
+    const std::size_t at = log.size() - head.records.size() + reader.offset();
+    out.problem = "byte " + std::to_string(at) + ": " + out.problem;
+  }
+  return out;
+}
+
+int replay_file(const std::string& path, const LoadOptions& options) {
+  const MappedFile file(path);
+  if (!file.problem().empty()) {
+    std::fprintf(stderr, "headgate simulate: %s\n", file.problem().c_str());
+    return exit_usage;
+  }
+  Output output;
+  if (const std::string problem = output.open(options); !problem.empty()) {
+    std::fprintf(stderr, "headgate simulate: %s\n", problem.c_str());
+    return exit_usage;
+  }
+  const auto began = std::chrono::steady_clock::now();
+  const Replayed played = replay(file.text());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const bool equal = played.difference.empty() && played.problem.empty();
+  Summary summary{{"replay", path},
+                  {"build", played.build},
+                  {"calls", played.calls},
+                  {"orders", played.orders},
+                  {"plans", played.plans},
+                  {"equal", equal}};
+  std::string table = std::to_string(played.calls) + " calls, " + std::to_string(played.orders) + " orders, " +
+                      std::to_string(played.plans) + " configurations, written by " + played.build + "\n";
+  const std::pair<const char*, const std::string&> remarks[] = {
+      {"difference", played.difference}, {"problem", played.problem}, {"note", played.note}};
+  for (const auto& [what, text] : remarks) {
+    if (text.empty()) continue;
+    summary[what] = text;
+    table.append(what).append(": ").append(text).append("\n");
+  }
+  if (equal) table += "every order is equal\n";
+  const bool good = output.show(options, summary, table);
+  std::fprintf(stderr, "replayed %llu events in %.2f s\n",
+               static_cast<unsigned long long>(played.calls + played.orders), took.count());
+  return good && equal ? exit_done : exit_failed;
+}
+
+}  // namespace headgate::loadtest

@@ -1,0 +1,138 @@
+#include "gateway/event_log.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <thread>
+
+namespace headgate::gateway {
+namespace {
+
+class EventLogFile : public testing::Test {
+ protected:
+  EventLogFile() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "headgate-events-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    file_ = folder_ + "/events";
+  }
+  ~EventLogFile() override { std::filesystem::remove_all(folder_); }
+
+  static std::string text_of(const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream(file, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  // What the records are, in order; Ticked ones must be numbered by their times, without a hole but for the gaps.
+  struct Found {
+    std::uint64_t ticks = 0, lost = 0, closed = 0, gaps = 0;
+    bool full = false;
+  };
+  static Found read(std::string_view records) {
+    Found found;
+    config::EventReader reader(records);
+    config::Event event;
+    while (reader.next(event) == config::EventReader::Read::event) {
+      if (const auto* tick = std::get_if<config::Ticked>(&event)) {
+        EXPECT_EQ(tick->now.time_since_epoch().count(), static_cast<std::int64_t>(found.ticks + found.lost));
+        ++found.ticks;
+      } else if (const auto* gap = std::get_if<config::Gap>(&event)) {
+        ++found.gaps;
+        found.lost += gap->lost;
+      } else if (const auto* closed = std::get_if<config::Closed>(&event)) {
+        ++found.closed;
+        found.full = closed->full;
+      }
+    }
+    return found;
+  }
+
+  std::string folder_, file_;
+};
+
+TEST_F(EventLogFile, HoldsEveryRecordInOrder) {
+  constexpr std::int64_t n = 200'000;
+  {
+    EventLog log(file_, 1u << 30, "first\n");
+    for (std::int64_t i = 0; i < n; ++i) {
+      log.add(config::Ticked{Time(Nanos(i))});
+      if (i % 1000 == 0) log.flush();
+    }
+    EXPECT_EQ(log.lost(), 0u);
+  }
+  const std::string text = text_of(file_);
+  ASSERT_TRUE(text.starts_with("first\n"));
+  const Found found = read(std::string_view(text).substr(6));
+  EXPECT_EQ(found.ticks, static_cast<std::uint64_t>(n));
+  EXPECT_EQ(found.closed, 1u);
+  EXPECT_FALSE(found.full);
+}
+
+TEST_F(EventLogFile, EndsAtItsSize) {
+  constexpr std::uint64_t most = 2u << 20;
+  {
+    EventLog log(file_, most, "\n");
+    for (std::int64_t i = 0; !log.full(); ++i) log.add(config::Ticked{Time(Nanos(i))});
+    log.add(config::Ticked{});
+    EXPECT_EQ(log.lost(), 0u);
+  }
+  const std::string text = text_of(file_);
+  EXPECT_LE(text.size(), most + config::plain_event_bytes_max);
+  EXPECT_GT(text.size(), most - 2 * EventLog::chunk_bytes);
+  const Found found = read(std::string_view(text).substr(1));
+  EXPECT_EQ(found.closed, 1u);
+  EXPECT_TRUE(found.full);
+}
+
+// A pipe that nobody reads keeps the writer behind until it is read.
+TEST_F(EventLogFile, MarksWhatWasLostWhileTheWriterWasBehind) {
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  const int reader = ::open(file_.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  std::string text;
+  std::array<char, 65536> some{};
+  const auto read_some = [&] {
+    const ssize_t got = ::read(reader, some.data(), some.size());
+    if (got > 0) text.append(some.data(), static_cast<std::size_t>(got));
+    return got > 0;
+  };
+  std::thread rest;
+  std::uint64_t lost = 0;
+  {
+    EventLog log(file_, 1u << 30, "\n");
+    std::int64_t i = 0;
+    while (log.lost() < 1000) log.add(config::Ticked{Time(Nanos(i++))});
+    ::fcntl(reader, F_SETFL, 0);
+    do {  // until one is kept again
+      read_some();
+      lost = log.lost();
+      log.add(config::Ticked{Time(Nanos(i++))});
+    } while (log.lost() != lost);
+    rest = std::thread([&] {
+      while (read_some()) {
+      }
+    });
+  }  // writes what is left, then closes the pipe
+  rest.join();
+  ::close(reader);
+  const Found found = read(std::string_view(text).substr(1));
+  EXPECT_EQ(found.gaps, 1u);
+  EXPECT_EQ(found.lost, lost);
+}
+
+TEST_F(EventLogFile, MovesTheLogOfTheProcessBefore) {
+  std::ofstream(file_) << "old";
+  { EventLog log(file_, 1u << 30, "new\n"); }
+  EXPECT_EQ(text_of(file_ + ".1"), "old");
+  EXPECT_TRUE(text_of(file_).starts_with("new\n"));
+  EXPECT_THROW(EventLog("/no/such/folder/log", 1u << 30, "\n"), std::system_error);
+}
+
+}  // namespace
+}  // namespace headgate::gateway
