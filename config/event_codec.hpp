@@ -6,7 +6,8 @@
 //            Numbers are little-endian, enums and bools a byte or as wide as they are, durations and times nanoseconds
 //            in 8 bytes, an optional a bool first, a list its length in 4 bytes first, a variant its place in one.
 //
-// The first record is Planned. No prompt and no key is in it. A record of a call comes before the orders that it brought.
+// The first record is Planned. No prompt and no key is in it. A record of a call comes before the orders that it
+// brought.
 #pragma once
 
 #include <bit>
@@ -76,7 +77,7 @@ struct Ordered {
 struct Gap {  // so many records could not be kept: what follows cannot be replayed
   std::uint64_t lost = 0;
 };
-struct Closed {  // nothing follows; without it the process was killed, and orders of the last call may be missing
+struct Closed {       // nothing follows; without it the process was killed, and orders of the last call may be missing
   bool full = false;  // the log reached its size
 };
 
@@ -85,9 +86,13 @@ using Event = std::variant<Planned, Arrived, TurnedAway, FirstToken, Ended, Call
 
 // Fields of each struct, in the order in which they are written. `a` takes them one after the other.
 template <class A>
-void visit(A& a, policies::Owner& x) { a(x.shard, x.slot); }
+void visit(A& a, policies::Owner& x) {
+  a(x.shard, x.slot);
+}
 template <class A>
-void visit(A& a, policies::AttemptId& x) { a(x.request, x.n); }
+void visit(A& a, policies::AttemptId& x) {
+  a(x.request, x.n);
+}
 template <class A>
 void visit(A& a, policies::Arrival& x) {
   a(x.owner, x.route, x.body_bytes, x.prompt_tokens, x.stream, x.repeat, x.received, x.deadline, x.head_within,
@@ -98,30 +103,46 @@ void visit(A& a, policies::Outcome& x) {
   a(x.end, x.status, x.retry_after, x.overloaded, x.input_tokens, x.output_tokens);
 }
 template <class A>
-void visit(A& a, policies::ProbeResult& x) { a(x.ok); }
+void visit(A& a, policies::ProbeResult& x) {
+  a(x.ok);
+}
 template <class A>
-void visit(A& a, policies::HandSetting& x) { a(x.drained, x.weight); }
+void visit(A& a, policies::HandSetting& x) {
+  a(x.drained, x.weight);
+}
 template <class A>
 void visit(A& a, policies::Start& x) {
   a(x.attempt, x.backend, x.endpoint, x.why, x.connect_by, x.first_byte_by, x.first_token_by, x.end_by, x.idle);
 }
 template <class A>
-void visit(A& a, policies::Answer& x) { a(x.code, x.retry_after, x.repeat_ok, x.value, x.limit); }
+void visit(A& a, policies::Answer& x) {
+  a(x.code, x.retry_after, x.repeat_ok, x.value, x.limit);
+}
 template <class A>
-void visit(A& a, policies::Order& x) { a(x.to, x.request, x.what); }
+void visit(A& a, policies::Order& x) {
+  a(x.to, x.request, x.what);
+}
 template <class A>
 void visit(A& a, policies::HealthOptions& x) {
   a(x.consecutive_failures, x.eject, x.eject_max, x.cooldown_first, x.cooldown_unadvised_max, x.cooldown_max,
     x.cooldown_last_backend, x.probe_fall, x.probe_rise, x.probe_interval);
 }
 template <class A>
-void visit(A& a, policies::EndpointPlan& x) { a(x.id, x.max_in_flight, x.health); }
+void visit(A& a, policies::EndpointPlan& x) {
+  a(x.id, x.max_in_flight, x.health);
+}
 template <class A>
-void visit(A& a, policies::BackendPlan& x) { a(x.id, x.endpoint, x.weight); }
+void visit(A& a, policies::BackendPlan& x) {
+  a(x.id, x.endpoint, x.weight);
+}
 template <class A>
-void visit(A& a, policies::QueueOptions& x) { a(x.requests_max, x.bytes_max, x.wait_max); }
+void visit(A& a, policies::QueueOptions& x) {
+  a(x.requests_max, x.bytes_max, x.wait_max);
+}
 template <class A>
-void visit(A& a, policies::PoolPlan& x) { a(x.id, x.backends, x.balance, x.queue); }
+void visit(A& a, policies::PoolPlan& x) {
+  a(x.id, x.backends, x.balance, x.queue);
+}
 template <class A>
 void visit(A& a, policies::RetryOptions& x) {
   a(x.attempts_max, x.after_delivery, x.budget_per_success, x.budget_initial, x.budget_max, x.backoff, x.backoff_max);
@@ -131,35 +152,65 @@ void visit(A& a, policies::TimeoutOptions& x) {
   a(x.connect, x.first_byte, x.first_token, x.idle, x.total_unary, x.total_stream);
 }
 template <class A>
-void visit(A& a, policies::RoutePlan& x) { a(x.id, x.pools, x.order, x.ttft_budget, x.timeouts, x.retry); }
+void visit(A& a, policies::RoutePlan& x) {
+  a(x.id, x.pools, x.order, x.ttft_budget, x.timeouts, x.retry);
+}
 template <class A>
-void visit(A& a, policies::Plan& x) { a(x.endpoints, x.pools, x.routes, x.seed); }
+void visit(A& a, policies::Plan& x) {
+  a(x.endpoints, x.pools, x.routes, x.seed);
+}
 template <class A>
-void visit(A& a, Planned& x) { a(x.plan); }
+void visit(A& a, Planned& x) {
+  a(x.plan);
+}
 template <class A>
-void visit(A& a, Arrived& x) { a(x.now, x.arrival, x.id); }
+void visit(A& a, Arrived& x) {
+  a(x.now, x.arrival, x.id);
+}
 template <class A>
-void visit(A& a, TurnedAway& x) { a(x.now, x.arrival, x.answer); }
+void visit(A& a, TurnedAway& x) {
+  a(x.now, x.arrival, x.answer);
+}
 template <class A>
-void visit(A& a, FirstToken& x) { a(x.now, x.attempt); }
+void visit(A& a, FirstToken& x) {
+  a(x.now, x.attempt);
+}
 template <class A>
-void visit(A& a, Ended& x) { a(x.now, x.attempt, x.outcome); }
+void visit(A& a, Ended& x) {
+  a(x.now, x.attempt, x.outcome);
+}
 template <class A>
-void visit(A& a, CallerGone& x) { a(x.now, x.request); }
+void visit(A& a, CallerGone& x) {
+  a(x.now, x.request);
+}
 template <class A>
-void visit(A& a, Probed& x) { a(x.now, x.endpoint, x.result); }
+void visit(A& a, Probed& x) {
+  a(x.now, x.endpoint, x.result);
+}
 template <class A>
-void visit(A& a, SetByHand& x) { a(x.now, x.endpoint, x.setting); }
+void visit(A& a, SetByHand& x) {
+  a(x.now, x.endpoint, x.setting);
+}
 template <class A>
-void visit(A& a, Replanned& x) { a(x.now, x.plan); }
+void visit(A& a, Replanned& x) {
+  a(x.now, x.plan);
+}
 template <class A>
-void visit(A& a, Ticked& x) { a(x.now); }
+void visit(A& a, Ticked& x) {
+  a(x.now);
+}
 template <class A>
-void visit(A& a, Ordered& x) { a(x.order); }
+void visit(A& a, Ordered& x) {
+  a(x.order);
+}
 template <class A>
-void visit(A& a, Gap& x) { a(x.lost); }
+void visit(A& a, Gap& x) {
+  a(x.lost);
+}
 template <class A>
-void visit(A& a, Closed& x) { a(x.full); }
+void visit(A& a, Closed& x) {
+  a(x.full);
+}
 
 // The last value of each enum that is read.
 constexpr policies::End last_of(policies::End) { return policies::End::no_socket; }
@@ -234,9 +285,9 @@ constexpr std::uint8_t place_of(std::variant<T...>*) {
 }
 }  // namespace detail
 
-// Bytes written to `at`, or with a null `at` needed.
+// Bytes written to `at`, or with a null `at` needed. The event is not changed.
 template <class E>
-std::size_t write_event(E event, char* at) {
+std::size_t write_event(E& event, char* at) {
   EventWriter writer(at);
   std::uint8_t place = detail::place_of<E>(static_cast<Event*>(nullptr));
   writer(place, event);

@@ -71,8 +71,8 @@ class DispatchHost {
   template <class Call>
   void locked(const policies::Owner* caller, Inbox* own, Call&& call);
   template <class E>
-  void record(const E& event) {
-    if (event_log_ != nullptr) event_log_->add(event);
+  void record(E&& event) {
+    if (event_log_ != nullptr) event_log_->add(std::forward<E>(event));
   }
 
   SpinningMutex mutex_;  // guards what is below, to sections_

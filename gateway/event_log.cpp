@@ -52,7 +52,10 @@ EventLog::~EventLog() {
   ::close(fd_);
 }
 
-void EventLog::close(bool full) { used_ += config::write_event(config::Closed{full}, chunk_.data() + used_); }
+void EventLog::close(bool full) {
+  config::Closed closed{full};
+  used_ += config::write_event(closed, chunk_.data() + used_);
+}
 
 void EventLog::start_chunk(std::size_t bytes) {
   if (chunk_.size() < bytes + 2 * behind) chunk_.resize(std::max(chunk_bytes, bytes + 2 * behind));
@@ -75,7 +78,10 @@ char* EventLog::room_in_next(std::size_t bytes) {
     return nullptr;
   }
   start_chunk(bytes);
-  if (lost_ > 0) used_ += config::write_event(config::Gap{std::exchange(lost_, 0)}, chunk_.data());
+  if (lost_ > 0) {
+    config::Gap gap{std::exchange(lost_, 0)};
+    used_ += config::write_event(gap, chunk_.data());
+  }
   return chunk_.data() + used_;
 }
 

@@ -30,7 +30,7 @@ class EventLog {
 
   // Under the lock of the host.
   template <class E>
-  void add(const E& event) {
+  void add(E event) {
     std::size_t most = config::plain_event_bytes_max;
     if constexpr (requires { event.plan; }) most = config::write_event(event, nullptr);
     if (char* const at = room(most)) used_ += config::write_event(event, at);

@@ -35,7 +35,7 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  const std::string& problem() const { return problem_; }  // empty: none
+  const std::string& problem() const { return problem_; }                              // empty: none
   std::string_view text() const { return {static_cast<const char*>(begin_), size_}; }  // without a problem
 
  private:

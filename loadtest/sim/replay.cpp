@@ -43,7 +43,8 @@ bool sound(const policies::Plan& plan) {
 // As it would stand in the log: what differs there differs in effect.
 std::string written(const policies::Order& order) {
   std::string text(config::plain_event_bytes_max, '\0');
-  text.resize(config::write_event(config::Ordered{order}, text.data()));
+  config::Ordered ordered{order};
+  text.resize(config::write_event(ordered, text.data()));
   return text;
 }
 
@@ -168,7 +169,8 @@ class Replay {
     return true;
   }
   bool differs(const std::string& logged, const std::string& mine) {
-    out_.difference = "call " + std::to_string(out_.calls) + ": the log has \"" + logged + "\", this build \"" + mine + "\"";
+    out_.difference =
+        "call " + std::to_string(out_.calls) + ": the log has \"" + logged + "\", this build \"" + mine + "\"";
     return false;
   }
   bool wrong(const std::string& what) {
@@ -221,12 +223,8 @@ int replay_file(const std::string& path, const LoadOptions& options) {
   const Replayed played = replay(file.text());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   const bool equal = played.difference.empty() && played.problem.empty();
-  Summary summary{{"replay", path},
-                  {"build", played.build},
-                  {"calls", played.calls},
-                  {"orders", played.orders},
-                  {"plans", played.plans},
-                  {"equal", equal}};
+  Summary summary{{"replay", path},          {"build", played.build}, {"calls", played.calls},
+                  {"orders", played.orders}, {"plans", played.plans}, {"equal", equal}};
   std::string table = std::to_string(played.calls) + " calls, " + std::to_string(played.orders) + " orders, " +
                       std::to_string(played.plans) + " configurations, written by " + played.build + "\n";
   const std::pair<const char*, const std::string&> remarks[] = {

@@ -1,5 +1,5 @@
-// `headgate simulate --replay FILE`: makes the calls of an event log on a Dispatcher of this build and holds every order
-// and every answer against those of the log. The log may be a gigabyte: it is mapped, not read.
+// `headgate simulate --replay FILE`: makes the calls of an event log on a Dispatcher of this build and holds every
+// order and every answer against those of the log. The log may be a gigabyte: it is mapped, not read.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Replayed {
 
 Replayed replay(std::string_view log);
 
-// Reports where `options` say (json, expect). The exit code: 0 every order is equal, 1 one is not or the log could not be
-// played to its end, 2 the file cannot be read.
+// Reports where `options` say (json, expect). The exit code: 0 every order is equal, 1 one is not or the log could not
+// be played to its end, 2 the file cannot be read.
 int replay_file(const std::string& path, const LoadOptions& options);
 
 }  // namespace headgate::loadtest

@@ -46,9 +46,9 @@ class Filler {
   int n_ = 0;
 };
 
-std::string written(const Event& event) {
+std::string written(Event event) {
   return std::visit(
-      [](const auto& one) {
+      [](auto& one) {
         std::string text(write_event(one, nullptr), '\0');
         EXPECT_EQ(write_event(one, text.data()), text.size());
         return text;

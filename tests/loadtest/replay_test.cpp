@@ -32,7 +32,7 @@ class Recorded {
   Recorded() { add(config::Planned{small_plan(2)}); }
 
   template <class E>
-  void add(const E& event) {
+  void add(E event) {
     std::string record(config::write_event(event, nullptr), '\0');
     config::write_event(event, record.data());
     text_ += record;
@@ -140,7 +140,8 @@ TEST(Replay, NamesTheFirstOrderThatDiffers) {
 
   Recorded invented;
   invented.tick();
-  invented.add(config::Ordered{{.to = {}, .request = {}, .what = policies::Answer{.code = policies::Code::queue_full}}});
+  invented.add(
+      config::Ordered{{.to = {}, .request = {}, .what = policies::Answer{.code = policies::Code::queue_full}}});
   EXPECT_EQ(replay(invented.log()).difference,
             "call 1: the log has \"answer request 0 with queue_full, retry after 0.000 s\", this build \"no order\"");
 }
