@@ -208,6 +208,7 @@ void AnswerReader::take_event(std::string_view event, Time now) {
     facts_.first_content = now;
   } else {
     facts_.gap_max = std::max(facts_.gap_max, now - facts_.last_content);
+    if (itl_ != nullptr) itl_->record(now - facts_.last_content);
   }
   facts_.last_content = now;
 }

@@ -10,6 +10,7 @@
 #include "backends/wire/framing.hpp"
 #include "backends/wire/head.hpp"
 #include "backends/wire/sse_scan.hpp"
+#include "loadtest/recorder.hpp"
 #include "loadtest/trace.hpp"
 #include "policies/base/time.hpp"
 
@@ -53,6 +54,7 @@ Verdict judge(const Facts& facts, const Planned& planned, std::string_view trans
 class AnswerReader {
  public:
   void start(bool stream);
+  void gaps_into(Histogram* itl) { itl_ = itl; }  // between content events; outlives this
 
   // Takes what it can use from the front of `window` and returns how much that was. The rest, an incomplete head, is
   // shown again with more behind it.
@@ -76,6 +78,7 @@ class AnswerReader {
   wire::EventEnd event_end_;
   std::string body_;  // a partial event; all of a body that is no stream
   Facts facts_;
+  Histogram* itl_ = nullptr;
   bool stream_ = true, events_ = false, in_body_ = false, done_ = false, keep_alive_ = false;
 };
 

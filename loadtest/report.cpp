@@ -29,7 +29,14 @@ Summary latencies(const RunResult& result) {
     if (record.content_events > 1 && record.stream) gap.record(record.gap_max);
     if (record.outcome == Outcome::ok || record.outcome == Outcome::wrong_count) e2e.record(record.e2e());
   }
-  return {{"ttft_ms", latency(ttft)}, {"tpot_ms", latency(tpot)}, {"gap_ms", latency(gap)}, {"e2e_ms", latency(e2e)}};
+  Summary itl = latency(result.tally.itl);
+  itl["p005"] = ms(result.tally.itl.quantile_us(0.005));
+  itl["p995"] = ms(result.tally.itl.quantile_us(0.995));
+  return {{"ttft_ms", latency(ttft)},
+          {"tpot_ms", latency(tpot)},
+          {"itl_ms", itl},
+          {"gap_ms", latency(gap)},
+          {"e2e_ms", latency(e2e)}};
 }
 
 Summary by_backend(const RunResult& result) {

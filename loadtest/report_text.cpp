@@ -135,6 +135,7 @@ std::string table_of(const Summary& summary) {
                 100 * goodput.value("share", 0.0), goodput.value("slo", "").c_str());
   table += text("%-12s %10s %10s %10s %10s\n", "ms", "p50", "p90", "p99", "max");
   table += latency_row("TTFT", summary["ttft_ms"]) + latency_row("TPOT", summary["tpot_ms"]);
+  table += latency_row("ITL", summary["itl_ms"]);
   table += latency_row("largest gap", summary["gap_ms"]) + latency_row("E2E", summary["e2e_ms"]);
   if (!summary["backends"].empty()) table += "\n";
   for (const auto& [name, row] : summary["backends"].items()) {

@@ -66,6 +66,7 @@ class Runner {
       auto flight = std::make_unique<Flight>();
       flight->id = next_;
       flight->stream = plan_[next_].stream;
+      flight->answer.gaps_into(&result_.tally.itl);
       flight->bytes = request_bytes(settings_.asking, next_, plan_[next_]);
       flight->deadline = begin_ + plan_[next_].at + settings_.timeout;
       result_.records[next_].intended = plan_[next_].at;

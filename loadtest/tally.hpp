@@ -33,6 +33,7 @@ class Tally {
   std::array<std::uint64_t, 8> outcomes{};  // by Outcome
   std::map<std::string, std::uint64_t> refused_by, failed_by;
   Histogram lag;
+  Histogram itl;  // gaps between the content events of all streams
 
   const Slo& slo() const { return slo_; }
 

@@ -63,7 +63,7 @@ class Simulator {
     policies::AttemptId attempt;
     std::uint32_t serial = 0;
     std::uint32_t endpoint = 0;
-    bool attempting = false;
+    bool attempting = false, committed = false;  // committed: the caller has seen content
     engine::RequestKey key = engine::RequestKey::none;
     Time first_token_by = never, end_by = never;
     Nanos idle = Nanos::max();
@@ -107,6 +107,7 @@ class Simulator {
       case What::submit:
         return submit(event.who);
       case What::first_token:
+        live.committed = true;
         return dispatcher_.first_token(now_, live.attempt);
       case What::ended:
         return end_attempt(event.who, live.outcome);
@@ -143,8 +144,8 @@ class Simulator {
 
   void lose_patience(std::uint32_t request) {
     const Record& mine = record(request);
-    if (mine.outcome != Outcome::pending || (mine.stream && mine.content_events > 0)) return;
     Live& live = live_[request];
+    if (mine.outcome != Outcome::pending || live.committed) return;
     conclude(request, Outcome::left);
     dispatcher_.caller_gone(now_, live.id, orders_);
     if (live.attempting) end_attempt(request, {.end = policies::End::cancelled});
@@ -165,10 +166,15 @@ class Simulator {
     live.key = engine::RequestKey::none;
     Record& mine = record(request);
     ++mine.attempts;
-    if (!mine.stream) mine.content_events = 0;  // none of an earlier attempt's has been seen
+    forget_content(mine);  // none of an earlier attempt's has been seen
     mine.backend = result_.names.number(settings_.catalog->targets[policies::index(go.backend)]->name);
     events_.put({now_ + settings_.network, What::submit, request, live.serial});
     for (const Time by : {live.first_token_by, live.end_by}) events_.put({by, What::limit, request, live.serial});
+  }
+
+  static void forget_content(Record& mine) {
+    mine.content_events = 0;
+    mine.first.reset();
   }
 
   void submit(std::uint32_t request) {
@@ -277,6 +283,7 @@ class Simulator {
     if (mine.stream) {
       if (mine.first) {
         mine.gap_max = std::max(mine.gap_max, at - mine.last);
+        result_.tally.itl.record(at - mine.last);
       } else {
         mine.first = at;
       }
@@ -297,7 +304,7 @@ class Simulator {
     const Live& live = live_[request];
     if (now_ >= live.end_by) return end_attempt(request, {.end = policies::End::out_of_time});
     const Record& mine = record(request);
-    if (mine.stream && mine.content_events > 0) {
+    if (live.committed) {
       const Time heard = start + mine.last;
       if (now_ >= after(heard, live.idle)) return end_attempt(request, {.end = policies::End::stalled});
       if (now_ >= live.silence_checked) check_silence(request, heard);
@@ -327,7 +334,7 @@ class Simulator {
     Record& mine = record(request);
     const policies::AnswerCode& code = policies::answer_code(answer.code);
     const policies::Outcome& last = live_[request].outcome;
-    const bool begun = mine.stream && mine.content_events > 0;
+    const bool begun = live_[request].committed;
     if (!begun && mine.sends <= settings_.callers.retries && would_retry(answer, last.status)) {
       const Nanos advice = answer.code == policies::Code::as_received ? last.retry_after : answer.retry_after;
       const double u = unit(draw(settings_.callers.seed, request, mine.sends));
@@ -341,6 +348,7 @@ class Simulator {
 
   void conclude(std::uint32_t request, Outcome outcome) {
     Record& mine = record(request);
+    if (outcome != Outcome::ok && !live_[request].committed) forget_content(mine);  // it was still on its way
     mine.outcome = outcome;
     mine.ended = now_ - start;
     result_.duration = mine.ended;

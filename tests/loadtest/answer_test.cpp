@@ -154,6 +154,8 @@ TEST(Answer, EndsAtTheEndOfTheConnectionWhenItHasNoLength) {
 
 TEST(Answer, TimesFirstAndLastContentAndTheLargestGap) {
   AnswerReader reader;
+  Histogram itl;
+  reader.gaps_into(&itl);
   reader.start(true);
   const auto at = [&](const std::string& bytes, Nanos when) { reader.feed(bytes, start + when); };
   at(stream_head() + chunk(role_event()), 10ms);
@@ -165,6 +167,8 @@ TEST(Answer, TimesFirstAndLastContentAndTheLargestGap) {
   EXPECT_EQ(reader.facts().first_content, start + 30ms);
   EXPECT_EQ(reader.facts().last_content, start + 130ms);
   EXPECT_EQ(reader.facts().gap_max, Nanos{70ms});
+  EXPECT_EQ(itl.count(), 3u);
+  EXPECT_EQ(itl.max_us(), 70'000);
   EXPECT_EQ(reader.facts().content_events, 4u);
 }
 

@@ -41,6 +41,32 @@ TEST(Simulator, TakesTheTimeThatEngineAndNetworkTake) {
   EXPECT_EQ(unary.e2e(), 42500us);
 }
 
+TEST(Simulator, CountsEveryGapBetweenTokens) {
+  Fleet fleet(1, 4);
+  const RunResult result =
+      simulate(fleet.settings, {{0ms, 100, 30, true}, {10s, 100, 20, true}, {20s, 100, 20, false}});
+  const Histogram& itl = result.tally.itl;
+  EXPECT_EQ(itl.count(), 29u + 19u);
+  EXPECT_NEAR(itl.quantile_us(0.005), 20'000, 400);
+  EXPECT_EQ(itl.max_us(), 20'000);
+}
+
+// Its first token is made in time and arrives too late: who asked has seen nothing.
+TEST(Simulator, ATokenOnItsWayHasNotBeenSeen) {
+  Fleet fleet(1, 4);
+  fleet.settings.network = 10ms;
+  auto catalog = std::make_shared<config::Catalog>(*fleet.settings.catalog);
+  for (policies::RoutePlan& route : catalog->plan.routes) {
+    route.timeouts.first_token = 35ms;  // made after 10 + 22 ms, there after 42 ms
+    route.retry.attempts_max = 1;
+  }
+  fleet.settings.catalog = catalog;
+  const RunResult result = simulate(fleet.settings, {{0ms, 100, 30, true}});
+  EXPECT_EQ(result.records[0].outcome, Outcome::failed_before_first_token);
+  EXPECT_EQ(result.records[0].ttft(), std::nullopt);
+  EXPECT_EQ(result.records[0].content_events, 0u);
+}
+
 // One slot in the pool: the second waits for the first, and the third finds the queue full.
 TEST(Simulator, AsksTheDispatcherWhoMayRun) {
   Fleet fleet(1, 1, 1);
