@@ -49,7 +49,10 @@ Skimmer& skimmer() {
 void skim(std::string_view bytes) {
   const std::string text = padded(bytes);
   Skim found;
-  const SkimError error = skimmer().skim(std::string_view(text).substr(0, bytes.size()), found);
+  const std::string_view whole = std::string_view(text).substr(0, bytes.size());
+  const SkimError error = skimmer().skim(whole, found);
+  const std::string_view leading = leading_model(whole);
+  check(error != SkimError::none || leading.empty() || leading == found.model, "the leading model is another");
   if (error == SkimError::depth || marked(bytes)) return;
   const bool valid = error != SkimError::syntax && error != SkimError::utf8;
   const bool theirs = Json::accept(bytes.begin(), bytes.end());
