@@ -58,6 +58,9 @@ class FieldReader {
   void one(Nanos& field) {
     Nanos::rep count = 0;
     raw(count);
+    // Sums of two must not overflow; the longest there is stands for "no limit".
+    constexpr Nanos::rep most = Nanos::rep{1} << 61;
+    wrong_ = wrong_ || (count != Nanos::max().count() && (count > most || count < -most));
     field = Nanos(count);
   }
   void one(Time& field) {
@@ -100,6 +103,10 @@ EventLogHead read_event_log_head(std::string_view log) {
     return head;
   }
   head.build = first["build"].get<std::string>();
+  if (!std::ranges::all_of(head.build, [](char c) { return c > ' ' && c < 127; })) {
+    head.problem = "its first line is broken";
+    return head;
+  }
   head.records = log.substr(end + 1);
   return head;
 }

@@ -5,9 +5,11 @@
 
 namespace headgate::gateway {
 
-DispatchHost::DispatchHost(const config::Catalog& catalog, EventLog* event_log)
-    : dispatcher_(catalog.plan), targets_(catalog.targets), event_log_(event_log) {
-  if (event_log_ != nullptr) event_log_->add(config::Planned{catalog.plan});
+DispatchHost::DispatchHost(const config::Catalog& catalog) : dispatcher_(catalog.plan), targets_(catalog.targets) {}
+
+void DispatchHost::record_into(EventLog& log, const config::Catalog& catalog) {
+  event_log_ = &log;
+  log.add(config::Planned{catalog.plan});
 }
 
 void DispatchHost::connect(std::vector<OrderPort*> shards, std::function<void(Time)> wake_at) {

@@ -36,13 +36,15 @@ class OrderPort {
 
 class DispatchHost {
  public:
-  // `event_log` may be null, and outlives the host.
-  DispatchHost(const config::Catalog& catalog, EventLog* event_log);
+  explicit DispatchHost(const config::Catalog& catalog);
   DispatchHost(const DispatchHost&) = delete;
   DispatchHost& operator=(const DispatchHost&) = delete;
 
   // Before any call: the shards by number, and how to be called back at tick() when a time comes sooner than known.
   void connect(std::vector<OrderPort*> shards, std::function<void(Time)> wake_at);
+
+  // Before any call: the log outlives the host; the catalog is the constructor's.
+  void record_into(EventLog& log, const config::Catalog& catalog);
 
   struct Arrived {
     policies::RequestId id;
@@ -83,7 +85,7 @@ class DispatchHost {
   HoldTimes lock_held_;
   std::uint32_t sections_ = 0;
 
-  EventLog* const event_log_;  // used under the lock
+  EventLog* event_log_ = nullptr;  // used under the lock
   std::vector<OrderPort*> shards_;
   std::function<void(Time)> wake_at_;
 };

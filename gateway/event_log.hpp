@@ -22,8 +22,11 @@ class EventLog {
   static constexpr std::size_t chunk_bytes = 256u << 10;
   static constexpr std::size_t backlog_max = 16u << 20;
 
-  // Throws std::system_error if the file cannot be opened. `first_line` with its end.
+  // Throws std::system_error: the file cannot be opened, is no file, or is another process's event log. `first_line`
+  // with its end.
   EventLog(const std::string& file, std::uint64_t bytes_max, std::string_view first_line);
+  // Of a descriptor, which is closed at the end; `name` is for messages.
+  EventLog(int fd, std::string name, std::uint64_t bytes_max, std::string_view first_line);
   ~EventLog();  // writes all that was added
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
@@ -39,7 +42,8 @@ class EventLog {
 
   // Any thread.
   std::uint64_t lost() const { return lost_total_.load(std::memory_order_relaxed); }  // records
-  bool full() const { return full_.load(std::memory_order_relaxed); }
+  // Nothing more is kept: it has its size, or could not be written.
+  bool ended() const { return full_.load(std::memory_order_relaxed) || failed_.load(std::memory_order_relaxed); }
 
  private:
   using Chunk = std::vector<char>;
@@ -48,27 +52,31 @@ class EventLog {
     return room_in_next(bytes);
   }
   char* room_in_next(std::size_t bytes);
+  void mark_gap();
   void close(bool full);
   bool hand_over();
+  void hand_over_locked();
   void start_chunk(std::size_t bytes);
   void run();
   void write(const Chunk& chunk);
+  void say_what_happened();
 
-  const std::string file_;
+  const std::string name_;
   const std::uint64_t bytes_max_;
-  int fd_ = -1;
+  const int fd_;
   Chunk chunk_;
-  std::size_t used_ = 0, usable_ = 0;  // of the chunk; behind what is usable a Closed has its place
+  std::size_t used_ = 0, usable_ = 0;  // of the chunk; behind what is usable a Gap and a Closed have their place
   std::uint64_t handed_over_ = 0;      // bytes
   std::uint64_t lost_ = 0;             // records since the last one that was kept
   std::atomic<std::uint64_t> lost_total_{0};
-  std::atomic<bool> full_{false};
+  std::atomic<bool> full_{false}, failed_{false};
+  bool said_full_ = false, said_lost_ = false;  // the writer's own
 
   std::mutex mutex_;  // guards the members up to thread_
   std::condition_variable stopped_;
   std::vector<Chunk> waiting_, spare_;
   std::size_t backlog_ = 0;  // bytes waiting or being written
-  bool stopping_ = false, failed_ = false;
+  bool stopping_ = false;
   std::thread thread_;
 };
 

@@ -162,11 +162,12 @@ std::optional<RefusalAnswer> turn_away(Exchange& x, std::string_view body) {
   const auto found = r.catalog->routes.find(wire::leading_model(body));
   if (found == r.catalog->routes.end() || found->second.id != x.shard.full_route) return std::nullopt;
   if (!r.caller.identity.may_use(found->second.id)) return std::nullopt;
+  const Nanos timeout = std::min(r.budgets.timeout, r.budgets.read_timeout);
   const auto no = x.shard.shared.host.turn_away({.route = found->second.id,
                                                  .body_bytes = body.size(),
                                                  .repeat = r.budgets.repeat,
                                                  .received = r.received,
-                                                 .deadline = r.budgets.deadline});
+                                                 .deadline = std::min(r.budgets.deadline, after(r.received, timeout))});
   if (!no) {
     x.shard.full_route.reset();
     return std::nullopt;

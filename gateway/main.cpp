@@ -177,6 +177,8 @@ int main(int argc, char** argv) {
       "second signal ends at once.");
   serve_app->callback([&] {
     want_file(*serve_app, serve.config);
+    if (serve_app->count("--event-log") > 0 && serve.event_log.empty())
+      throw CLI::ValidationError("--event-log", "is \"\"; the name of a file is wanted");
     const auto most = config::parse_size(event_log_max);
     if (!most || most->count < (1u << 20))
       throw CLI::ValidationError("--event-log-max",

@@ -48,6 +48,7 @@ enum class Metric : std::uint8_t {
   certificate_expiry,
   access_log_dropped,
   event_log_lost,
+  event_log_open,
   reloads,
   config_version,
   draining,
@@ -115,6 +116,7 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
      "Unix time at which the certificate shown to callers expires; 0: no TLS.", ""},
     {"headgate_access_log_dropped_total", Kind::counter, "Access log lines dropped because the writer was behind.", ""},
     {"headgate_event_log_lost_total", Kind::counter, "Event log records lost because the writer was behind.", ""},
+    {"headgate_event_log_open", Kind::gauge, "1 while an event log is written; 0: none, it is full, or it failed.", ""},
     {"headgate_reloads_total", Kind::counter, "Reloads of the configuration, by result.", "result"},
     {"headgate_config_version", Kind::gauge, "Version of the configuration in use; 1 at start.", ""},
     {"headgate_draining", Kind::gauge, "1 while the gateway takes no new requests and waits to exit.", ""},
@@ -289,6 +291,7 @@ void render_process(Page& page, const MetricsView& view) {
   one(page, Metric::certificate_expiry, view.certificate_expires_unix_s);
   one(page, Metric::access_log_dropped, view.access_log_dropped);
   one(page, Metric::event_log_lost, view.event_log_lost);
+  one(page, Metric::event_log_open, view.event_log_open ? 1 : 0);
   page.family(Metric::reloads);
   page.sample(view.reloads_ok, {{"result", "ok"}});
   page.sample(view.reloads_failed, {{"result", "failed"}});

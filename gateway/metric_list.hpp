@@ -80,6 +80,7 @@ struct MetricsView {
   std::uint64_t reloads_ok = 0, reloads_failed = 0;
   std::uint64_t access_log_dropped = 0;  // lines
   std::uint64_t event_log_lost = 0;      // records
+  bool event_log_open = false;
   std::uint64_t body_bytes_held = 0;
   std::uint64_t certificate_expires_unix_s = 0;  // 0: no TLS towards callers
   bool draining = false;

@@ -63,7 +63,10 @@ void warn_of_expiry(const config::Catalog& catalog) {
 
 std::unique_ptr<EventLog> open_event_log(const ServeOptions& options, const config::Catalog& catalog) {
   if (options.event_log.empty()) return nullptr;
-  const auto config = nlohmann::json::parse(config::redacted(catalog.options));
+  auto config = nlohmann::json::parse(config::redacted(catalog.options));
+  for (auto& key : config["keys"]) {
+    if (key.contains("sha256")) key["sha256"] = "***";  // an unsalted digest can be guessed
+  }
   const std::string build = nlohmann::json(options.version).dump();
   return std::make_unique<EventLog>(
       options.event_log, options.event_log_max,
@@ -78,8 +81,7 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
       listening_(catalog->options.listen),
       ids_(std::move(ids)),
       catalog_(catalog),
-      event_log_(open_event_log(options_, *catalog)),
-      host_(*catalog, event_log_.get()),
+      host_(*catalog),
       access_log_(catalog->options.log.access),
       bodies_(catalog->options.limits.bodies->count),
       tick_(wheel_, [this] { host_.tick(); }),
@@ -121,6 +123,8 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
   const AdminSettings settings{.listen = catalog->options.listen.admin, .token = catalog->options.admin.token};
   admin_ = std::make_unique<AdminServer>(io_, settings, std::move(hooks));
   if (options_.watch) watch_.emplace(io_, options_.config, [this] { reload(); });
+  event_log_ = open_event_log(options_, *catalog);  // last, as a process that cannot start must leave the old one
+  if (event_log_) host_.record_into(*event_log_, *catalog);
 }
 
 Server::~Server() = default;
@@ -347,6 +351,7 @@ std::string Server::metrics() {
                          .reloads_failed = reloads_failed_,
                          .access_log_dropped = access_log_.dropped(),
                          .event_log_lost = event_log_ ? event_log_->lost() : 0,
+                         .event_log_open = event_log_ && !event_log_->ended(),
                          .body_bytes_held = bodies_.held(),
                          .certificate_expires_unix_s = expiry_unix_s(*catalog()),
                          .draining = draining_,

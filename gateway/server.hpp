@@ -62,7 +62,7 @@ class Server {
                                        backends::asio::wait_traits<std::chrono::steady_clock>, backends::Executor>
       wheel_timer_{io_.get_executor()};
   backends::Wheel wheel_{[this](Time at) { turn_wheel(at); }};
-  const std::unique_ptr<EventLog> event_log_;  // null: none is wanted
+  std::unique_ptr<EventLog> event_log_;  // null: none is wanted
   DispatchHost host_;
   AccessLog access_log_;
   BodyMemory bodies_;

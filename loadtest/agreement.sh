@@ -67,6 +67,7 @@ play() {  # play NAME RATE LIVE_EVENTS.. -- SIMULATED_FAULTS..
   local what live sim differ
   for what in .goodput.per_s .ttft_ms.p50 .ttft_ms.p99; do
     live=$(jq "$what" "$work/live.json") sim=$(jq "$what" "$work/sim.json")
+    awk -v a="$live" -v b="$sim" 'BEGIN {exit !(a > 0 && b > 0)}' || fail "$name: $what is $live live and $sim simulated"
     differ=$(awk -v a="$live" -v b="$sim" 'BEGIN {printf "%.1f", (b / a - 1) * 100}')
     printf '%-10s %-14s %9s %9s %+6.1f %%\n' "$name" "${what#.}" "$live" "$sim" "$differ"
     awk -v d="$differ" -v p="$percent" 'BEGIN {exit !(d > p || d < -p)}' && apart+=" $name ${what#.};"

@@ -101,11 +101,13 @@ Plan plan_requests(const LoadOptions& options) {
     }
     duration = *parsed;
   }
+  bool says_which_stream = false;
   if (options.trace.empty()) {
     plan = draw_plan(options, duration);
   } else {
     TraceResult trace = read_trace_file(options.trace, options.limit);
     plan.problem = std::move(trace.problem);
+    says_which_stream = trace.says_which_stream;
     plan.requests = std::move(trace.requests);
     plan.prefixes = std::move(trace.prefixes);
     if (plan.prefixes != nullptr) spread_batches(plan.requests, options.seed);
@@ -115,7 +117,7 @@ Plan plan_requests(const LoadOptions& options) {
     if (dropped > 0 && !duration) plan.problem = too_long(options);
     for (Planned& planned : plan.requests) planned.at = Nanos{std::llround(at_ns(planned))};
   }
-  for (std::uint64_t id = 0; id < plan.requests.size(); ++id) {
+  for (std::uint64_t id = 0; id < plan.requests.size() && !says_which_stream; ++id) {
     plan.requests[id].stream = unit(draw(options.seed, id, use_stream)) < options.stream_share;
   }
   return plan;

@@ -22,11 +22,14 @@ class Arrivals {
     if (add(event.arrival, event.arrival.prompt_tokens)) places_[event.id] = out_.requests.size() - 1;
   }
   void operator()(const config::TurnedAway& event) {
-    if (event.answer) add(event.arrival, estimate_tokens(event.arrival.body_bytes));
+    policies::Arrival arrival = event.arrival;
+    arrival.stream = true;  // it was not read so far
+    if (event.answer) add(arrival, estimate_tokens(arrival.body_bytes));
   }
   void operator()(const config::Ended& event) {
     const auto place = places_.find(event.attempt.request);
-    if (place == places_.end() || event.outcome.output_tokens == 0) return;
+    // One that was cut off says nothing of the length it would have had.
+    if (place == places_.end() || event.outcome.output_tokens == 0 || event.outcome.end != policies::End::ok) return;
     Planned& planned = out_.requests[place->second];
     planned.output = bounded(event.outcome.output_tokens);
     if (event.outcome.input_tokens > 0) planned.input = bounded(event.outcome.input_tokens);
@@ -48,7 +51,11 @@ class Arrivals {
 
  private:
   bool add(const policies::Arrival& arrival, std::uint32_t input) {
-    if (out_.requests.size() == limit_) return false;
+    if (out_.requests.size() == limit_ || !out_.problem.empty()) return false;
+    if (arrival.received == never) {
+      out_.problem = "a request that came at no time";
+      return false;
+    }
     out_.requests.push_back(
         {.at = arrival.received.time_since_epoch(), .input = bounded(input), .output = 0, .stream = arrival.stream});
     return true;
@@ -66,7 +73,7 @@ bool is_event_log(std::string_view begin) { return begin.starts_with(config::eve
 TraceResult read_event_trace(std::string_view log, const std::string& name, std::uint64_t limit) {
   TraceResult result;
   const config::EventLogHead head = config::read_event_log_head(log);
-  if (!head.problem.empty()) return {{}, nullptr, name + ":1: " + head.problem};
+  if (!head.problem.empty()) return {.problem = name + ":1: " + head.problem};
   EventReader reader(head.records);
   Arrivals arrivals(result, limit);
   config::Event event;
@@ -74,9 +81,11 @@ TraceResult read_event_trace(std::string_view log, const std::string& name, std:
   while ((read = reader.next(event)) == EventReader::Read::event) std::visit(arrivals, event);
   if (read == EventReader::Read::wrong) {
     const std::size_t at = log.size() - head.records.size() + reader.offset();
-    return {{}, nullptr, name + ": byte " + std::to_string(at) + ": a record that means nothing"};
+    return {.problem = name + ": byte " + std::to_string(at) + ": a record that means nothing"};
   }
-  if (result.requests.empty()) return {{}, nullptr, name + ": no requests"};
+  if (!result.problem.empty()) return {.problem = name + ": " + result.problem};
+  if (result.requests.empty()) return {.problem = name + ": no requests"};
+  result.says_which_stream = true;
   arrivals.fill_unknown();
   std::ranges::stable_sort(result.requests, {}, &Planned::at);
   const Nanos begin = result.requests.front().at;

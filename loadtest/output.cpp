@@ -39,12 +39,14 @@ std::string Output::open(const LoadOptions& options) {
 
 bool Output::show(const LoadOptions& options, const Summary& summary, const std::string& table) {
   bool good = true;
+  const std::string text =
+      summary.dump(2, ' ', false, Summary::error_handler_t::replace);  // names of files are any bytes
   if (options.json == "-") {
-    std::printf("%s\n", summary.dump(2).c_str());
+    std::printf("%s\n", text.c_str());
   } else {
     std::fputs(table.c_str(), stdout);
     if (!options.json.empty()) {
-      json_ << summary.dump(2) << '\n';
+      json_ << text << '\n';
       good = written(options.json, json_);
     }
   }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <istream>
 #include <nlohmann/json.hpp>
@@ -173,15 +174,18 @@ TraceResult read_trace(std::istream& in, const std::string& name, std::uint64_t 
 
 TraceResult read_trace_file(const std::string& path, std::uint64_t limit) {
   std::ifstream in{path, std::ios::binary};
-  if (!in) return {{}, nullptr, path + ":0: cannot be opened"};
+  if (!in) return {.problem = path + ":0: cannot be opened"};
   std::string begin(32, '\0');
-  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  const bool pipe = !std::filesystem::is_regular_file(path);  // which cannot be read twice
+  if (!pipe) in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   if (is_event_log(begin)) {
     const MappedFile log(path);
-    return log.problem().empty() ? read_event_trace(log.text(), path, limit) : TraceResult{{}, nullptr, log.problem()};
+    return log.problem().empty() ? read_event_trace(log.text(), path, limit) : TraceResult{.problem = log.problem()};
   }
-  in.clear();
-  in.seekg(0);
+  if (!pipe) {
+    in.clear();
+    in.seekg(0);
+  }
   return read_trace(in, path, limit);
 }
 

@@ -33,9 +33,10 @@ inline constexpr std::uint32_t trace_tokens_max = 1'000'000;
 inline constexpr std::size_t trace_lines_max = 10'000'000;
 
 struct TraceResult {
-  std::vector<Planned> requests;
-  std::shared_ptr<const std::vector<std::uint32_t>> prefixes;  // that the requests point into; null: there are none
-  std::string problem;                                         // empty, or "FILE:line: what is wrong"
+  std::vector<Planned> requests{};
+  std::shared_ptr<const std::vector<std::uint32_t>> prefixes{};  // that the requests point into; null: there are none
+  bool says_which_stream = false;                                // else all do
+  std::string problem{};                                         // empty, or "FILE:line: what is wrong"
 };
 
 // Reads at most `limit` requests (0: all). `name` is what a problem calls the file.

@@ -70,8 +70,10 @@ void Dispatcher::State::queue_fresh(Time now, std::uint32_t slot, Orders& orders
 // Certain only where each pool that it may use has no unit free and no room to wait.
 std::optional<Answer> Dispatcher::State::turn_away(Time now, const Arrival& arrival, Orders& orders) {
   advance(now, orders);
-  if (index(arrival.route) >= routes.size() || now >= arrival.deadline) return std::nullopt;
+  if (index(arrival.route) >= routes.size()) return std::nullopt;
   const Route& route = routes[index(arrival.route)];
+  const Nanos total = std::min(route.timeouts.total_unary, route.timeouts.total_stream);
+  if (now >= std::min(arrival.deadline, after(arrival.received, total))) return std::nullopt;
   const Pool* full = nullptr;
   for (const std::uint32_t p : route.pools) {
     const Pool& pool = pools[p];

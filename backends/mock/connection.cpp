@@ -59,6 +59,8 @@ bool Connection::step() {
     }
   }
   if (!flush()) return false;
+  // The reader has made room since the loop's own flush, and nothing would wake this one.
+  if (phase_ == Phase::filling && pending() < output_high) return step();
   if (pending() != 0) {
     if (in_work_ && ask_.stream && pending() > unread_max) {
       link_->reset();
@@ -94,11 +96,20 @@ bool Connection::flush() {
   const backends::Piece piece(out_.data() + sent_, pending());
   sent_ += link_->write_some({&piece, 1});
   if (pending() == 0) {
+    if (token_times_.made != Time()) note_token_written();
     out_.clear();
     sent_ = 0;
     if (out_.capacity() > 2 * output_high) out_.shrink_to_fit();
   }
   return !link_->write_failed();
+}
+
+void Connection::note_token_written() {
+  const Time now = std::chrono::steady_clock::now();
+  TokenTimes& times = token_times_;
+  if (times.made_before != Time())
+    replica_.itl_errors().gap(times.made - times.made_before, now - times.written_before);
+  times = {.made = {}, .made_before = times.made, .written_before = now};
 }
 
 bool Connection::read_request() {
@@ -212,7 +223,8 @@ void Connection::handle_get() {
     return respond(200, R"({"status":"ok"})");
   }
   if (endpoint_ == Endpoint::metrics) {
-    const std::string page = print_vllm_metrics(replica_.engine(), named.empty() ? any.front() : named.front());
+    const std::string page =
+        print_metrics(replica_.engine(), replica_.itl_errors(), named.empty() ? any.front() : named.front());
     return respond(200, page, {}, "text/plain; version=0.0.4");
   }
   if (endpoint_ == Endpoint::models) return respond(200, models_body(named.empty() ? any : named));

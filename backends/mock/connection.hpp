@@ -17,6 +17,7 @@
 #include "backends/io/wheel.hpp"
 #include "backends/mock/answer.hpp"
 #include "backends/mock/faults.hpp"
+#include "backends/mock/itl_error.hpp"
 #include "backends/mock/request.hpp"
 #include "backends/wire/head.hpp"
 
@@ -92,6 +93,7 @@ class Connection {
   void next_request();  // or close, when the caller does not keep alive
   void settle(Outcome outcome);
   bool flush();
+  void note_token_written();
   std::size_t pending() const { return out_.size() - sent_; }
   void arm();
 
@@ -119,6 +121,7 @@ class Connection {
   std::optional<Fault> fault_;
   engine::RequestKey key_ = engine::RequestKey::none;
 
+  TokenTimes token_times_;
   std::string out_;  // to be sent, from sent_ on
   std::size_t sent_ = 0;
 };

@@ -101,6 +101,7 @@ void Connection::on_engine(const engine::EngineEvent& event) {
       break;
     case engine::EngineEvent::What::token:
       if (ours && ask_.stream) emit_token();
+      if (ours && ask_.stream) token_times_.made = event.at;
       break;
     case engine::EngineEvent::What::finished:
       key_ = engine::RequestKey::none;
@@ -127,6 +128,7 @@ void Connection::begin_stream() {
   const bool chunked = minor_ >= 1;
   keep_alive_ = keep_alive_ && chunked;
   append_stream_head(chunked, !keep_alive_, out_);
+  token_times_ = {};
   events_.start(answer_, chunked);
   if (kind_ == Kind::chat) events_.role(out_);
   if (fault_ && fault_->kind != FaultKind::slow_head && fault_->after_tokens == 0) cut();

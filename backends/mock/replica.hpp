@@ -52,6 +52,7 @@ class Replica {
   void cancel(engine::RequestKey key);
   FaultPlan& faults() { return faults_; }
   ReplicaState& state() { return state_; }
+  ItlErrors& itl_errors() { return itl_errors_; }
   std::uint64_t next_request() { return ++requests_; }
   bool obey(Control control, std::string& problem);  // false: the listening socket cannot be had again
   std::string print();
@@ -72,6 +73,7 @@ class Replica {
   std::unique_ptr<backends::Listener> data_listener_, control_listener_;
   FaultPlan faults_;
   ReplicaState state_;
+  ItlErrors itl_errors_;
   std::uint64_t requests_ = 0;
   engine::Engine engine_;
   backends::Loop::Timer timer_;

@@ -3,8 +3,26 @@
 #include <cstdio>
 
 namespace headgate::mock {
+namespace {
 
-std::string print_vllm_metrics(const engine::Engine& engine, std::string_view model) {
+void append_itl_errors(const ItlErrors& errors, std::string& page) {
+  const std::string name = "headgate_mock_itl_error_seconds";
+  page += "# HELP " + name + " How far the gaps between written tokens are from those meant.\n# TYPE " + name +
+          " histogram\n";
+  std::uint64_t so_far = 0;
+  for (std::size_t n = 0; n < errors.counts().size(); ++n) {
+    so_far += errors.counts()[n];
+    char bound[32] = "+Inf";
+    if (n < ItlErrors::bounds_ms.size()) std::snprintf(bound, sizeof bound, "%g", ItlErrors::bounds_ms[n] / 1000);
+    page += name + "_bucket{le=\"" + bound + "\"} " + std::to_string(so_far) + "\n";
+  }
+  page +=
+      name + "_sum " + std::to_string(errors.sum_ms() / 1000) + "\n" + name + "_count " + std::to_string(so_far) + "\n";
+}
+
+}  // namespace
+
+std::string print_metrics(const engine::Engine& engine, const ItlErrors& errors, std::string_view model) {
   std::string label;
   for (const char c : model) {
     if (c == '"' || c == '\\') label += '\\';
@@ -32,6 +50,7 @@ std::string print_vllm_metrics(const engine::Engine& engine, std::string_view mo
          number(counts.preemptions));
   family("vllm:prompt_tokens_total", "counter", "Prompt tokens of requests that began.", number(counts.prompt_tokens));
   family("vllm:generation_tokens_total", "counter", "Tokens generated.", number(counts.output_tokens));
+  append_itl_errors(errors, page);
   return page;
 }
 

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "config/event_codec.hpp"
 #include "loadtest/mapped_file.hpp"
@@ -18,25 +22,36 @@ using config::EventReader;
 
 constexpr int exit_done = 0, exit_failed = 1, exit_usage = 2;
 
+// Which ids a list names; none if one comes twice or is higher than a process gives out.
+template <class List>
+std::optional<std::vector<bool>> ids_of(const List& list) {
+  constexpr std::size_t ids_max = 65'536;
+  std::vector<bool> known;
+  for (const auto& one : list) {
+    const std::size_t id = policies::index(one.id);
+    if (id >= ids_max || (id < known.size() && known[id])) return std::nullopt;
+    if (id >= known.size()) known.resize(id + 1);
+    known[id] = true;
+  }
+  return known;
+}
+
 // A Dispatcher may trust its plan; a file may hold anything.
 bool sound(const policies::Plan& plan) {
-  constexpr std::size_t ids_max = 1'000'000;
-  const auto small = [](const auto& list) {
-    return std::ranges::all_of(list, [](const auto& one) { return policies::index(one.id) < ids_max; });
+  const auto endpoints = ids_of(plan.endpoints), pools = ids_of(plan.pools), routes = ids_of(plan.routes);
+  if (!endpoints || !pools || !routes) return false;
+  const auto has = [](const std::vector<bool>& known, auto id) {
+    return policies::index(id) < known.size() && known[policies::index(id)];
   };
-  const auto knows = [](const auto& list, auto id) {
-    return std::ranges::any_of(list, [&](const auto& one) { return one.id == id; });
-  };
-  if (!small(plan.endpoints) || !small(plan.pools) || !small(plan.routes)) return false;
   for (const policies::PoolPlan& pool : plan.pools) {
+    if (!ids_of(pool.backends)) return false;
     for (const policies::BackendPlan& backend : pool.backends) {
-      if (!knows(plan.endpoints, backend.endpoint) || policies::index(backend.id) >= ids_max || backend.weight == 0)
-        return false;
+      if (!has(*endpoints, backend.endpoint) || backend.weight == 0) return false;
     }
   }
   return std::ranges::all_of(plan.routes, [&](const policies::RoutePlan& route) {
     return route.pools.size() <= policies::pools_max &&
-           std::ranges::all_of(route.pools, [&](policies::PoolId id) { return knows(plan.pools, id); });
+           std::ranges::all_of(route.pools, [&](policies::PoolId id) { return has(*pools, id); });
   });
 }
 
@@ -49,17 +64,36 @@ std::string written(const policies::Order& order) {
 }
 
 std::string shown(const policies::Order& order) {
-  char text[200];
+  char text[400];
   const auto request = static_cast<unsigned long long>(order.request);
+  const auto s = [](auto time) {
+    if constexpr (std::is_same_v<decltype(time), Time>) {
+      return std::chrono::duration<double>(time.time_since_epoch()).count();
+    } else {
+      return std::chrono::duration<double>(time).count();
+    }
+  };
   if (const auto* start = std::get_if<policies::Start>(&order.what)) {
-    std::snprintf(text, sizeof text, "start request %llx, attempt %u, at backend %zu (why %d)", request,
-                  unsigned{start->attempt.n}, policies::index(start->backend), static_cast<int>(start->why));
+    std::snprintf(
+        text, sizeof text,
+        "start request %llx, attempt %u, at backend %zu of endpoint %zu (why %d), connect by %.9f, first byte by "
+        "%.9f, first token by %.9f, end by %.9f, idle %.9f",
+        request, unsigned{start->attempt.n}, policies::index(start->backend), policies::index(start->endpoint),
+        static_cast<int>(start->why), s(start->connect_by), s(start->first_byte_by), s(start->first_token_by),
+        s(start->end_by), s(start->idle));
   } else {
     const auto& answer = std::get<policies::Answer>(order.what);
-    std::snprintf(text, sizeof text, "answer request %llx with %s, retry after %.3f s", request,
-                  std::string(policies::answer_code(answer.code).name).c_str(),
-                  std::chrono::duration<double>(answer.retry_after).count());
+    std::snprintf(text, sizeof text, "answer request %llx with %s, value %lld of %lld, retry after %.9f s%s", request,
+                  std::string(policies::answer_code(answer.code).name).c_str(), static_cast<long long>(answer.value),
+                  static_cast<long long>(answer.limit), s(answer.retry_after),
+                  answer.repeat_ok ? ", may be repeated" : "");
   }
+  return text;
+}
+
+std::string shown(policies::RequestId id) {
+  char text[40];
+  std::snprintf(text, sizeof text, "request %llx", static_cast<unsigned long long>(id));
   return text;
 }
 
@@ -78,8 +112,7 @@ class Replay {
   bool operator()(const config::Arrived& event) {
     if (!call(event.now)) return false;
     const policies::RequestId id = dispatcher_->arrive(event.now, event.arrival, orders_);
-    return id == event.id || differs("request " + std::to_string(static_cast<std::uint64_t>(event.id)),
-                                     "request " + std::to_string(static_cast<std::uint64_t>(id)));
+    return id == event.id || differs(shown(event.id), shown(id));
   }
   bool operator()(const config::TurnedAway& event) {
     if (!call(event.now)) return false;
@@ -160,7 +193,7 @@ class Replay {
   bool complete() { return next_ == orders_.size() || differs("no order", shown(orders_[next_])); }
   bool call(Time now) {
     if (!dispatcher_ || closed_) return wrong("a call before the beginning or behind the end");
-    if (now < now_) return wrong("time falls");
+    if (now < now_ || now == never) return wrong("time falls, or ends");
     if (!complete()) return false;
     now_ = now;
     ++out_.calls;
@@ -201,10 +234,9 @@ Replayed replay(std::string_view log) {
   bool good = true;
   while (good && (read = reader.next(event)) == EventReader::Read::event) good = std::visit(replay, event);
   if (good) replay.ended(read);
-  if (!out.problem.empty()) {
-    const std::size_t at = log.size() - head.records.size() + reader.offset();
-    out.problem = "byte " + std::to_string(at) + ": " + out.problem;
-  }
+  const std::string at = "byte " + std::to_string(log.size() - head.records.size() + reader.offset()) + ", ";
+  if (!out.problem.empty()) out.problem.insert(0, at);
+  if (!out.difference.empty()) out.difference.insert(0, at);
   return out;
 }
 
@@ -214,14 +246,19 @@ int replay_file(const std::string& path, const LoadOptions& options) {
     std::fprintf(stderr, "headgate simulate: %s\n", file.problem().c_str());
     return exit_usage;
   }
+  const auto began = std::chrono::steady_clock::now();
+  const Replayed played = replay(file.text());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  std::error_code none;
+  if (std::filesystem::equivalent(options.json, path, none)) {
+    std::fprintf(stderr, "headgate simulate: --json: %s is the event log itself\n", path.c_str());
+    return exit_usage;
+  }
   Output output;
   if (const std::string problem = output.open(options); !problem.empty()) {
     std::fprintf(stderr, "headgate simulate: %s\n", problem.c_str());
     return exit_usage;
   }
-  const auto began = std::chrono::steady_clock::now();
-  const Replayed played = replay(file.text());
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   const bool equal = played.difference.empty() && played.problem.empty();
   Summary summary{{"replay", path},          {"build", played.build}, {"calls", played.calls},
                   {"orders", played.orders}, {"plans", played.plans}, {"equal", equal}};

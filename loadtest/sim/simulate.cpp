@@ -128,7 +128,14 @@ void show_progress(std::size_t done, std::size_t of) {
 }  // namespace
 
 int simulate(const SimulateOptions& options) {
-  if (!options.replay.empty()) return replay_file(options.replay, options.load);
+  if (!options.replay.empty()) {
+    const bool plays = !options.config.empty() || !options.load.trace.empty() || !options.compare.empty() ||
+                       !options.sets.empty() || !options.faults.empty() || options.seeds > 1;
+    if (plays || !options.load.records.empty() || !options.load.timeline.empty())
+      return usage(
+          "--replay makes the calls of its log and no others: of the other options it takes --json and --expect");
+    return replay_file(options.replay, options.load);
+  }
   const Plan plan = plan_requests(options.load);
   if (!plan.problem.empty()) return usage(plan.problem);
   const Nanos span = plan.requests.empty() ? Nanos(0) : plan.requests.back().at;

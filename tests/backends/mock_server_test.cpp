@@ -391,6 +391,12 @@ TEST(MockServer, ShowsItsEngineUnderTheNamesOfVllm) {
   EXPECT_EQ(value("vllm:prefix_cache_hits_total"), 32);
   EXPECT_EQ(value("vllm:num_preemptions_total"), 0);
   EXPECT_EQ(value("vllm:generation_tokens_total"), 6);
+  EXPECT_EQ(support::sum_of(samples, "headgate_mock_itl_error_seconds_count"), 0) << "no stream yet";
+  support::ask_once(mock.port(), post_chat(words, R"(,"max_tokens":5,"stream":true)"));
+  const Reply later = support::ask_once(mock.port(), request("GET", "/metrics"));
+  const auto after = support::parse_metrics(later.body);
+  EXPECT_EQ(support::sum_of(after, "headgate_mock_itl_error_seconds_count"), 4);
+  EXPECT_EQ(support::sum_of(after, "headgate_mock_itl_error_seconds_bucket", {{"le", "+Inf"}}), 4);
 }
 
 // What the answer said is part of the next turn's prompt, and in the cache.

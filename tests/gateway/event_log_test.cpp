@@ -78,7 +78,7 @@ TEST_F(EventLogFile, EndsAtItsSize) {
   constexpr std::uint64_t most = 2u << 20;
   {
     EventLog log(file_, most, "\n");
-    for (std::int64_t i = 0; !log.full(); ++i) log.add(config::Ticked{Time(Nanos(i))});
+    for (std::int64_t i = 0; !log.ended(); ++i) log.add(config::Ticked{Time(Nanos(i))});
     log.add(config::Ticked{});
     EXPECT_EQ(log.lost(), 0u);
   }
@@ -92,9 +92,9 @@ TEST_F(EventLogFile, EndsAtItsSize) {
 
 // A pipe that nobody reads keeps the writer behind until it is read.
 TEST_F(EventLogFile, MarksWhatWasLostWhileTheWriterWasBehind) {
-  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
-  const int reader = ::open(file_.c_str(), O_RDONLY | O_NONBLOCK);
-  ASSERT_GE(reader, 0);
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const int reader = ends[0];
   std::string text;
   std::array<char, 65536> some{};
   const auto read_some = [&] {
@@ -105,10 +105,9 @@ TEST_F(EventLogFile, MarksWhatWasLostWhileTheWriterWasBehind) {
   std::thread rest;
   std::uint64_t lost = 0;
   {
-    EventLog log(file_, 1u << 30, "\n");
+    EventLog log(ends[1], "pipe", 1u << 30, "\n");
     std::int64_t i = 0;
     while (log.lost() < 1000) log.add(config::Ticked{Time(Nanos(i++))});
-    ::fcntl(reader, F_SETFL, 0);
     do {  // until one is kept again
       read_some();
       lost = log.lost();
@@ -123,7 +122,45 @@ TEST_F(EventLogFile, MarksWhatWasLostWhileTheWriterWasBehind) {
   ::close(reader);
   const Found found = read(std::string_view(text).substr(1));
   EXPECT_EQ(found.gaps, 1u);
+  EXPECT_EQ(found.closed, 1u);
   EXPECT_EQ(found.lost, lost);
+}
+
+// A big record that does not fit closes the log: smaller ones that would are not added any more.
+TEST_F(EventLogFile, AddsNothingBehindItsEnd) {
+  {
+    EventLog log(file_, 1u << 20, "\n");
+    config::Replanned big;
+    big.plan.endpoints.resize(20'000);
+    std::int64_t i = 0;
+    log.add(config::Ticked{Time(Nanos(i++))});
+    while (!log.ended()) log.add(big);
+    for (int n = 0; n < 10; ++n) {
+      log.add(config::Ticked{Time(Nanos(i++))});
+      log.flush();
+    }
+  }
+  const std::string text = text_of(file_);
+  const Found found = read(std::string_view(text).substr(1));
+  EXPECT_EQ(found.ticks, 1u);
+  EXPECT_EQ(found.closed, 1u);
+  EXPECT_TRUE(found.full);
+}
+
+TEST_F(EventLogFile, IsOneProcessesAndAFile) {
+  EventLog log(file_, 1u << 30, "mine\n");
+  EXPECT_THROW(EventLog(file_, 1u << 30, "theirs\n"), std::system_error);
+  EXPECT_FALSE(std::filesystem::exists(file_ + ".1"));
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(EventLog(pipe, 1u << 30, "\n"), std::system_error);
+  EXPECT_THROW(EventLog(folder_, 1u << 30, "\n"), std::system_error);
+}
+
+TEST_F(EventLogFile, SaysThatItEndedWhenTheDiskIsFull) {
+  EventLog log("/dev/full", 1u << 30, "first\n");
+  log.flush();
+  while (!log.ended()) std::this_thread::yield();
 }
 
 TEST_F(EventLogFile, MovesTheLogOfTheProcessBefore) {

@@ -92,7 +92,7 @@ struct Filled {
   }
 
   std::string render() const {
-    return render_metrics({snapshot, counters, names, ids.connections(), lock_held, 3, 2, 1, 31, 34, 32, 33, true,
+    return render_metrics({snapshot, counters, names, ids.connections(), lock_held, 3, 2, 1, 31, 34, true, 32, 33, true,
                            1'700'000'000.25, "0.1.0"});
   }
 
@@ -152,8 +152,8 @@ TEST(Metrics, SumOverShards) {
   ShardCounters sum;
   sum.add(one.counters);
   sum.add(two.counters);
-  const auto samples = support::parse_metrics(
-      render_metrics({one.snapshot, sum, one.names, {}, one.lock_held, 3, 2, 1, 31, 34, 32, 33, true, 0, "0.1.0"}));
+  const auto samples = support::parse_metrics(render_metrics(
+      {one.snapshot, sum, one.names, {}, one.lock_held, 3, 2, 1, 31, 34, true, 32, 33, true, 0, "0.1.0"}));
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_total", {{"route", "big"}}), 2 * 21);
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_total", {{"route", "other"}}), 4);
   EXPECT_EQ(support::sum_of(samples, "headgate_requests_in_progress"), 10);
