@@ -1,6 +1,7 @@
 #!/bin/bash
 # Mock model servers in real time: one process on CPU 0, eight replicas, sends so many streams at once, a token each 40 ms
-# and stream, and callers on CPU 1, a process for each replica, say how far from 40 ms the tokens came.
+# and stream, to callers on CPU 1, and says on /metrics how far from 40 ms the gaps were that it wrote (on loopback a write
+# is at once its caller's to read).
 #   loadtest/mock_streams.sh HEADGATE_BINARY [-s STREAMS] [-e ERROR_MS]
 # Default: 2,000 streams, 99 % of the gaps within 2 ms (1, 2, 5 or 10 may be given); about 25 s. Exit code 1 if not.
 set -u

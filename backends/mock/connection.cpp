@@ -57,10 +57,11 @@ bool Connection::step() {
       fill_stream();
       busy = true;
     }
+    if (busy) continue;
+    if (!flush()) return false;
+    // Its reader may have made room since the flush above: then nothing would wake it.
+    busy = phase_ == Phase::filling && pending() < output_high;
   }
-  if (!flush()) return false;
-  // The reader has made room since the loop's own flush, and nothing would wake this one.
-  if (phase_ == Phase::filling && pending() < output_high) return step();
   if (pending() != 0) {
     if (in_work_ && ask_.stream && pending() > unread_max) {
       link_->reset();
