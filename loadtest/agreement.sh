@@ -2,8 +2,8 @@
 # The same three scenarios live and simulated: mock servers, gateway and callers as real processes, and `headgate simulate`
 # with the same configuration, arrivals and faults. Goodput and TTFT must agree.
 #   loadtest/agreement.sh HEADGATE_BINARY [-d SECONDS] [-p PERCENT]
-# Default: 60 s each, at most 10 % apart. Void if a generator's sends were later than 2 ms (p99) or a process used more than
-# 60 % of a CPU. Exit code: 0 agreed, 1 not, 3 void.
+# Default: 60 s each, at most 10 % apart. Void if the generator's sends were later than 2 ms or the mocks' tokens more
+# than 2 ms off (p99), or a process used more than 60 % of a CPU. Exit code: 0 agreed, 1 not, 3 void.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/processes.sh"
@@ -56,6 +56,11 @@ play() {  # play NAME RATE LIVE_EVENTS.. -- SIMULATED_FAULTS..
   await_ok gateway http://127.0.0.1:18080/readyz 10
   local same=(--model chat --rate "$rate" --duration "${seconds}s" --lengths azure-conv --slo "$slo")
   "$binary" load --target http://127.0.0.1:18080 "${same[@]}" "${events[@]}" --json "$work/live.json" >"$work/load.out" 2>&1 || { cat "$work/load.out" >&2; fail "the load failed"; }
+  for pid in 1 2; do
+    curl -s "http://127.0.0.1:1800$pid/metrics" | awk '/^headgate_mock_itl_error_seconds_bucket{le="0.002"}/ {near = $2}
+      /^headgate_mock_itl_error_seconds_count/ {count = $2} END {exit !(near < 0.99 * count)}' &&
+      void+=" over 1 % of mock$pid's tokens were more than 2 ms off in $name;"
+  done
   for pid in mock1 mock2 gateway; do
     ticks=$(cpu_ticks "$(pid_of $pid)")
     awk -v t="$ticks" -v hz="$hz" -v s="$seconds" 'BEGIN {exit !(t / hz / s > 0.6)}' && void+=" $pid used more than 60 % of a CPU in $name;"

@@ -20,7 +20,7 @@ namespace {
 
 using config::EventReader;
 
-constexpr int exit_done = 0, exit_failed = 1, exit_usage = 2;
+constexpr int all_equal = 0, not_equal = 1, not_readable = 2;
 
 // Which ids a list names; none if one comes twice or is higher than a process gives out.
 template <class List>
@@ -244,7 +244,7 @@ int replay_file(const std::string& path, const LoadOptions& options) {
   const MappedFile file(path);
   if (!file.problem().empty()) {
     std::fprintf(stderr, "headgate simulate: %s\n", file.problem().c_str());
-    return exit_usage;
+    return not_readable;
   }
   const auto began = std::chrono::steady_clock::now();
   const Replayed played = replay(file.text());
@@ -252,12 +252,12 @@ int replay_file(const std::string& path, const LoadOptions& options) {
   std::error_code none;
   if (std::filesystem::equivalent(options.json, path, none)) {
     std::fprintf(stderr, "headgate simulate: --json: %s is the event log itself\n", path.c_str());
-    return exit_usage;
+    return not_readable;
   }
   Output output;
   if (const std::string problem = output.open(options); !problem.empty()) {
     std::fprintf(stderr, "headgate simulate: %s\n", problem.c_str());
-    return exit_usage;
+    return not_readable;
   }
   const bool equal = played.difference.empty() && played.problem.empty();
   Summary summary{{"replay", path},          {"build", played.build}, {"calls", played.calls},
@@ -275,7 +275,7 @@ int replay_file(const std::string& path, const LoadOptions& options) {
   const bool good = output.show(options, summary, table);
   std::fprintf(stderr, "replayed %llu events in %.2f s\n",
                static_cast<unsigned long long>(played.calls + played.orders), took.count());
-  return good && equal ? exit_done : exit_failed;
+  return good && equal ? all_equal : not_equal;
 }
 
 }  // namespace headgate::loadtest
