@@ -94,6 +94,7 @@ TEST(Admission, AFullQueueIsToldBeforeTheBodyIsChecked) {
   ScriptedUpstream full(silent());
   auto config = config_of({{"a", full.port()}});
   config["pools"]["a"]["queue"]["requests_max"] = 0;
+  config["workers"] = 1;  // each worker finds out for itself
   GatewayProcess gateway(config);
   RawClient running(gateway.port());
   running.send(chat_request(chat_body(false, "a"), with_caller_key));
