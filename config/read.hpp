@@ -11,9 +11,9 @@
 #include "config/environment.hpp"
 #include "config/field.hpp"
 #include "config/load.hpp"
-#include "config/nearest.hpp"
 #include "config/node.hpp"
 #include "config/options.hpp"
+#include "policies/base/nearest.hpp"
 
 namespace headgate::config {
 

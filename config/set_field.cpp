@@ -5,7 +5,7 @@
 
 #include "config/describe_pools.hpp"
 #include "config/field.hpp"
-#include "config/nearest.hpp"
+#include "policies/base/nearest.hpp"
 
 namespace headgate::config {
 namespace {

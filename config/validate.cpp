@@ -10,9 +10,9 @@
 #include "config/address.hpp"
 #include "config/catalog.hpp"
 #include "config/describe_pools.hpp"
-#include "config/nearest.hpp"
 #include "config/tls.hpp"
 #include "config/units.hpp"
+#include "policies/base/nearest.hpp"
 
 namespace headgate::config {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "config/nearest.hpp"
+#include "policies/base/nearest.hpp"
 
 namespace headgate::gateway {
 
@@ -27,7 +27,7 @@ std::string problem_of(const std::string& field, const nlohmann::json& value, po
     out.weight = count ? value.get<std::uint32_t>() : 0;
     return {};
   }
-  return "There is no field \"" + field + "\"" + config::suggestion(field, fields);
+  return "There is no field \"" + field + "\"" + suggestion(field, fields);
 }
 
 }  // namespace

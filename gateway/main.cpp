@@ -8,11 +8,11 @@
 #include "backends/mock/options.hpp"
 #include "backends/mock/server.hpp"
 #include "config/commands.hpp"
-#include "config/nearest.hpp"
 #include "config/units.hpp"
 #include "gateway/serve.hpp"
 #include "loadtest/load.hpp"
 #include "loadtest/sim/simulate.hpp"
+#include "policies/base/nearest.hpp"
 
 namespace {
 
@@ -41,18 +41,26 @@ void add_mock_flags(CLI::App& app, mock::MockOptions& o) {
   app.add_option("--replicas", o.replicas, "model servers in this process")
       ->check(whole_number(1, 256))
       ->capture_default_str();
-  app.add_option("--profile", o.profile,
+  app.add_option("--profile", o.profiles,
                  "instant: answers at once, for wrk; paced: 10 ms per token; demo: prefill and 20 ms per token; "
-                 "qwen3-32b-2xh100, llama-3.1-8b-h100, llama-70b-8xh100: as fast as these")
+                 "qwen3-32b-2xh100, llama-3.1-8b-h100, llama-70b-8xh100: as fast as these; or a file (MOCK.md). "
+                 "Repeatable: of the replicas in turn")
       ->capture_default_str();
   app.add_option("--slots", o.slots, "requests a replica works on at once, instead of the profile's")
       ->check(whole_number(1, 65536));
   app.add_option("--time-scale", o.time_scale,
                  "10: ten times as fast as the profile says; 0.1: ten times slower (0.001..1000)")
       ->capture_default_str();
-  app.add_option("--seed", o.seed, "of faults with a share")->check(whole_number(0, UINT64_MAX))->capture_default_str();
+  app.add_option("--faults", o.faults,
+                 "what happens by itself: a file, lines such as "
+                 "{\"at_ms\":10000,\"replica\":0,\"fault\":\"hang\",\"for_ms\":5000}");
+  app.add_option("--seed", o.seed, "of faults with a share, and of when they come")
+      ->check(whole_number(0, UINT64_MAX))
+      ->capture_default_str();
   app.add_option("--model", o.models, "model name it answers to (repeatable); none: any");
-  app.footer("Example: headgate mock --port 9001 --replicas 4 --profile demo");
+  app.footer(
+      "Examples:\n  headgate mock --port 9001 --replicas 4 --profile demo\n"
+      "  curl localhost:9001/control -d '{\"speed\":0.2}'\nMOCK.md tells of faults, plans and profiles.");
 }
 
 // What arrives when, how it is judged, and where the results go.
@@ -136,7 +144,7 @@ int no_subcommand(const CLI::App& app) {
     message = "headgate: \"" + unknown.front() + "\" is no " +
               (option ? "option, and a subcommand is required" : "subcommand");
   }
-  const auto near = unknown.empty() ? std::nullopt : config::nearest(unknown.front(), names);
+  const auto near = unknown.empty() ? std::nullopt : nearest(unknown.front(), names);
   if (near) message += "; did you mean \"" + *near + "\"?";
   std::cerr << message << (near ? " There are: " : "; there are: ") << CLI::detail::join(names, ", ") << '\n';
   return 2;

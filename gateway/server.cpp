@@ -10,10 +10,10 @@
 
 #include "config/address.hpp"
 #include "config/load.hpp"
-#include "config/nearest.hpp"
 #include "gateway/admin_backend.hpp"
 #include "gateway/metric_list.hpp"
 #include "gateway/state.hpp"
+#include "policies/base/nearest.hpp"
 
 namespace headgate::gateway {
 
@@ -317,8 +317,7 @@ BackendReport Server::set_backend(std::string_view name, std::string_view body) 
     known.push_back(one->name);
   }
   if (target == nullptr) {
-    return {.status = 404,
-            .problem = "There is no backend \"" + std::string(name) + "\"" + config::suggestion(name, known)};
+    return {.status = 404, .problem = "There is no backend \"" + std::string(name) + "\"" + suggestion(name, known)};
   }
   const HandSettingRead read = read_hand_setting(body);
   if (!read.problem.empty()) return {.status = 400, .problem = read.problem};

@@ -18,7 +18,7 @@ EngineCounts& EngineCounts::operator+=(const EngineCounts& other) {
 }
 
 Engine::Engine(const Profile& profile)
-    : profile_(profile), pool_(profile.blocks), places_(profile.slots + profile.queue_max) {}
+    : profile_(profile), pool_(profile.blocks), places_(profile.slots + profile.queue_max), slots_(profile.slots) {}
 
 bool Engine::fits(const Work& work) const {
   const std::uint64_t tokens = std::uint64_t{work.prompt_tokens} + work.output_tokens;
@@ -230,7 +230,7 @@ void Engine::start_step(Time at) {
     if (grow(place, records_[place].known())) take(records_[place]);
   }
   if (preempted == counts_.preemptions) {
-    while (left > 0 && running_.size() < profile_.slots && waiting_.first != nil) {
+    while (left > 0 && running_.size() < slots_ && waiting_.first != nil) {
       const std::uint32_t place = waiting_.first;
       if (!start(place)) break;
       take(records_[place]);

@@ -15,6 +15,7 @@
 // `now` must not fall.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -71,6 +72,7 @@ class Engine {
   void thaw(Time now);
 
   void slow_down(double factor) { slowness_ = factor; }  // of the steps that begin from now on; 1: as the profile says
+  void use_slots(std::uint32_t slots) { slots_ = std::min(slots, profile_.slots); }  // those running stay
   void forget_cache() { pool_.forget(); }
 
   std::uint32_t running() const { return static_cast<std::uint32_t>(running_.size()); }
@@ -78,6 +80,7 @@ class Engine {
   std::uint32_t places() const { return places_; }
   std::uint32_t batch() const { return batch_; }  // requests in the step under way
   const BlockPool& memory() const { return pool_; }
+  std::uint32_t slots() const { return slots_; }
   const EngineCounts& counts() const { return counts_; }
   const Profile& profile() const { return profile_; }
 
@@ -130,6 +133,7 @@ class Engine {
   List free_, arriving_, waiting_;
   std::vector<std::uint32_t> running_, still_running_;  // the oldest first
   std::uint32_t batch_ = 0;
+  std::uint32_t slots_;  // of the profile's, in use
   double slowness_ = 1;
   Time step_began_ = never, step_ends_ = never;
   Time frozen_at_ = never;  // never: it runs

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "policies/base/time.hpp"
@@ -15,7 +16,7 @@
 namespace headgate::engine {
 
 struct Profile {
-  std::string_view name;
+  std::string name;
   bool paced = true;    // false: a server answers at once and never asks the engine
   Nanos overhead{0};    // from a request's arrival until it may enter a step
   Nanos step_fixed{0};  // > 0 if paced

@@ -6,7 +6,6 @@
 
 #include "backends/mock/control.hpp"
 #include "backends/mock/replica.hpp"
-#include "backends/mock/vllm_metrics.hpp"
 
 namespace headgate::mock {
 namespace {
@@ -39,6 +38,7 @@ Connection::~Connection() {
 }
 
 void Connection::stop() {
+  if (in_work_) settle(Outcome::faulted);
   link_->close();
   waker_.wake();
 }
@@ -48,7 +48,7 @@ bool Connection::step() {
   for (bool busy = true; busy;) {
     busy = false;
     if (link_->ended() || !flush()) return false;
-    if (phase_ == Phase::reading && pending() < output_high) busy = read_request();
+    if (phase_ == Phase::reading && !drip_ && pending() < output_high) busy = read_request();
     if (phase_ == Phase::delayed && std::exchange(due_, false)) {
       start_work();
       busy = true;
@@ -63,11 +63,14 @@ bool Connection::step() {
     busy = phase_ == Phase::filling && pending() < output_high;
   }
   if (pending() != 0) {
-    if (in_work_ && ask_.stream && pending() > unread_max) {
+    if (drip_ && drip_->left == 0) {
+      alarm_.set(drip_->again);
+    } else if (in_work_ && ask_.stream && !drip_ && pending() > unread_max) {
       link_->reset();
       return false;
+    } else {
+      link_->await_writable();
     }
-    link_->await_writable();
   } else if (phase_ == Phase::resetting) {
     link_->reset();
     return false;
@@ -94,15 +97,33 @@ void Connection::arm() {
 bool Connection::flush() {
   if (pending() == 0) return true;
   if (link_->awaiting_writable()) return !link_->write_failed();
-  const backends::Piece piece(out_.data() + sent_, pending());
-  sent_ += link_->write_some({&piece, 1});
+  const std::size_t most = may_send();
+  if (most == 0) return !link_->write_failed();
+  const backends::Piece piece(out_.data() + sent_, most);
+  const std::size_t written = link_->write_some({&piece, 1});
+  sent_ += written;
+  if (drip_) drip_->left -= written;
   if (pending() == 0) {
-    if (token_times_.made != Time()) note_token_written();
+    if (token_times_.made != Time() && !drip_) note_token_written();
     out_.clear();
     sent_ = 0;
+    if (drip_ && !in_work_) {
+      drip_.reset();
+      due_ = false;
+    }
     if (out_.capacity() > 2 * output_high) out_.shrink_to_fit();
   }
   return !link_->write_failed();
+}
+
+std::size_t Connection::may_send() {
+  if (!drip_) return pending();
+  const Time now = std::chrono::steady_clock::now();
+  if (drip_->left == 0 && now >= drip_->again) {
+    drip_->left = drip_->bytes;
+    drip_->again = after(now, drip_->every);
+  }
+  return std::min(pending(), drip_->left);
 }
 
 void Connection::note_token_written() {
@@ -224,9 +245,7 @@ void Connection::handle_get() {
     return respond(200, R"({"status":"ok"})");
   }
   if (endpoint_ == Endpoint::metrics) {
-    const std::string page =
-        print_metrics(replica_.engine(), replica_.itl_errors(), named.empty() ? any.front() : named.front());
-    return respond(200, page, {}, "text/plain; version=0.0.4");
+    return respond(200, replica_.metrics_page(), {}, "text/plain; version=0.0.4");
   }
   if (endpoint_ == Endpoint::models) return respond(200, models_body(named.empty() ? any : named));
   if (named.empty() || std::find(named.begin(), named.end(), model_name_) != named.end()) {
@@ -242,7 +261,7 @@ void Connection::handle_control(std::string_view body) {
     return refuse_request(400, error->message, error->param, "invalid_control");
   }
   std::string problem;
-  if (!replica_.obey(std::move(control), problem)) return refuse_request(500, problem, {}, "listen_failed");
+  if (!replica_.obey(std::move(control), this, problem)) return refuse_request(500, problem, {}, "listen_failed");
   respond(200, replica_.print());
 }
 

@@ -43,6 +43,7 @@ class Connection {
   void on_engine(const engine::EngineEvent& event);
   engine::RequestKey key() const { return key_; }
   bool touched() const { return touched_; }  // by an event since its last step
+  Listener listener() const { return listener_; }
   void stop();
 
  private:
@@ -84,6 +85,8 @@ class Connection {
   void fill_stream();
   void cut();
   void in_band_error();
+  void strike();
+  void begin_to_drip();
 
   void respond(std::uint16_t status, std::string_view body, std::string_view headers = {},
                std::string_view type = "application/json");
@@ -93,6 +96,7 @@ class Connection {
   void next_request();  // or close, when the caller does not keep alive
   void settle(Outcome outcome);
   bool flush();
+  std::size_t may_send();
   void note_token_written();
   std::size_t pending() const { return out_.size() - sent_; }
   void arm();
@@ -124,6 +128,12 @@ class Connection {
   TokenTimes token_times_;
   std::string out_;  // to be sent, from sent_ on
   std::size_t sent_ = 0;
+  struct Drip {
+    std::size_t bytes = 0, left = 0;  // left: that may go before `again`
+    Nanos every{0};
+    Time again{};
+  };
+  std::optional<Drip> drip_;  // none: all may go
 };
 
 }  // namespace headgate::mock

@@ -118,7 +118,10 @@ void Connection::answer_unary() {
   } else {
     append_body(answer_, body);
   }
-  if (!fault_ || fault_->kind == FaultKind::slow_head) return respond(200, body);
+  const FaultKind kind = fault_ ? fault_->kind : FaultKind::slow_head;
+  if (kind == FaultKind::drip) begin_to_drip();
+  if (kind == FaultKind::malformed) return respond(200, std::string_view(body).substr(0, body.size() / 2));
+  if (kind == FaultKind::drip || kind == FaultKind::slow_head) return respond(200, body);
   append_head(200, "application/json", body.size(), !keep_alive_, {}, out_);
   out_.append(body, 0, body.size() / 2);
   cut();
@@ -131,12 +134,33 @@ void Connection::begin_stream() {
   token_times_ = {};
   events_.start(answer_, chunked);
   if (kind_ == Kind::chat) events_.role(out_);
-  if (fault_ && fault_->kind != FaultKind::slow_head && fault_->after_tokens == 0) cut();
+  strike();
 }
 
 void Connection::emit_token() {
   events_.content(answer_, out_);
-  if (fault_ && fault_->kind != FaultKind::slow_head && fault_->after_tokens == answer_.produced) cut();
+  strike();
+}
+
+// After the head of a stream and after each of its tokens: does its fault come now?
+void Connection::strike() {
+  if (!fault_ || fault_->after_tokens != answer_.produced) return;
+  switch (fault_->kind) {
+    case FaultKind::reset:
+    case FaultKind::no_done:
+    case FaultKind::stall:
+      return cut();
+    case FaultKind::malformed:
+      return events_.bare("data: {\"choices\":[{\"delta\":\n\n", out_);
+    case FaultKind::drip:
+      return begin_to_drip();
+    default:
+      return;
+  }
+}
+
+void Connection::begin_to_drip() {
+  drip_.emplace(Drip{.bytes = fault_->bytes, .every = std::chrono::milliseconds(fault_->delay_ms)});
 }
 
 void Connection::end_stream() {

@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <span>
+
+#include "policies/base/nearest.hpp"
 
 namespace headgate::mock {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<FaultKind, 8> kinds{FaultKind::refuse,        FaultKind::hang,  FaultKind::slow_head,
-                                         FaultKind::status,        FaultKind::reset, FaultKind::no_done,
-                                         FaultKind::in_band_error, FaultKind::stall};
+constexpr std::size_t shown_bytes_max = 60;
 
 // Fields of each fault beside "fault"; the first `required` must be there.
 struct Form {
@@ -25,6 +24,7 @@ struct Form {
 Form form_of(FaultKind kind) {
   switch (kind) {
     case FaultKind::refuse:
+    case FaultKind::frozen_metrics:
       return {};
     case FaultKind::hang:
       return {{"health", "count", "share"}, 3, 0};
@@ -34,40 +34,26 @@ Form form_of(FaultKind kind) {
       return {{"status", "retry_after", "body", "health", "count", "share"}, 6, 1};
     case FaultKind::in_band_error:
       return {{"type", "count", "share"}, 3, 0};
-    default:
+    case FaultKind::drip:
+      return {{"delay_ms", "bytes", "after_tokens", "count", "share"}, 5, 1};
+    case FaultKind::reset:
+    case FaultKind::no_done:
+    case FaultKind::stall:
+    case FaultKind::malformed:
       return {{"after_tokens", "count", "share"}, 3, 0};
   }
+  return {};
 }
 
-constexpr std::array<std::string_view, 10> all_fields{"fault",       "clear", "after_tokens", "delay_ms", "status",
-                                                      "retry_after", "body",  "type",         "health",   "count"};
+constexpr std::array<std::string_view, 5> commands{"fault", "clear", "speed", "slots", "restart"};
 
-// Levenshtein: insertions, deletions and substitutions.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row.back();
-}
-
-std::string nearest(std::string_view name, std::span<const std::string_view> known) {
-  const auto best = std::min_element(known.begin(), known.end(), [name](std::string_view a, std::string_view b) {
-    return edit_distance(name.substr(0, 64), a) < edit_distance(name.substr(0, 64), b);
-  });
-  return std::string(*best);
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> known) {
+  return suggestion(name, std::vector<std::string>(known.begin(), known.end()));
 }
 
 ControlError wrong(std::string_view field, const Json& value, std::string_view wanted) {
   std::string given = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (given.size() > 60) given = given.substr(0, 60) + "...";
+  if (given.size() > shown_bytes_max) given = given.substr(0, shown_bytes_max) + "...";
   return {std::string(field) + " must be " + std::string(wanted) + ", not " + given, std::string(field)};
 }
 
@@ -84,6 +70,9 @@ std::optional<ControlError> take_field(const std::string& name, const Json& valu
   } else if (name == "delay_ms") {
     if (!whole(value, 0, 3'600'000)) return wrong(name, value, "a whole number of milliseconds up to 3600000");
     fault.delay_ms = value.get<std::uint32_t>();
+  } else if (name == "bytes") {
+    if (!whole(value, 1, 1 << 20)) return wrong(name, value, "a whole number from 1 to 1048576");
+    fault.bytes = value.get<std::uint32_t>();
   } else if (name == "status") {
     if (!whole(value, 400, 599)) return wrong(name, value, "an error status from 400 to 599");
     fault.status = value.get<std::uint16_t>();
@@ -119,8 +108,8 @@ Control read_fault(FaultKind kind, const Json& json) {
     if (name == "fault") continue;
     const auto fields = form.fields();
     if (std::find(fields.begin(), fields.end(), name) == fields.end()) {
-      std::string message = "unknown field \"" + name + "\" of fault \"" + std::string(name_of(kind)) + "\"; ";
-      message += fields.empty() ? "it takes none" : "did you mean \"" + nearest(name, fields) + "\"?";
+      std::string message = "unknown field \"" + name + "\" of fault \"" + std::string(name_of(kind)) + "\"";
+      message += fields.empty() ? "; it takes none" : did_you_mean(name, fields);
       return ControlError{std::move(message), name};
     }
     if (auto problem = take_field(name, value, fault)) return *std::move(problem);
@@ -139,7 +128,11 @@ Json print_fault(const Fault& fault) {
     case FaultKind::reset:
     case FaultKind::no_done:
     case FaultKind::stall:
+    case FaultKind::malformed:
       out["after_tokens"] = fault.after_tokens;
+      break;
+    case FaultKind::drip:
+      out.update({{"delay_ms", fault.delay_ms}, {"bytes", fault.bytes}, {"after_tokens", fault.after_tokens}});
       break;
     case FaultKind::slow_head:
       out["delay_ms"] = fault.delay_ms;
@@ -161,38 +154,82 @@ Json print_fault(const Fault& fault) {
   return out;
 }
 
+std::optional<FaultKind> kind_named(const Json& name) {
+  if (!name.is_string()) return std::nullopt;
+  const auto it = std::find(fault_names.begin(), fault_names.end(), name.get<std::string>());
+  if (it == fault_names.end()) return std::nullopt;
+  return static_cast<FaultKind>(it - fault_names.begin());
+}
+
+ControlError unknown_fault(const Json& name, std::string_view field) {
+  if (!name.is_string()) return wrong(field, name, "the name of a fault");
+  return {"unknown fault \"" + name.get<std::string>() + "\"" + did_you_mean(name.get<std::string>(), fault_names),
+          std::string(field)};
+}
+
+Control read_clear(const Json& json) {
+  if (json.size() != 1) return ControlError{"clear stands alone", "clear"};
+  const Json& what = json["clear"];
+  if (what == true) return ClearFaults{};
+  if (!what.is_string()) return wrong("clear", what, "true or the name of a fault");
+  const auto kind = kind_named(what);
+  if (!kind) return unknown_fault(what, "clear");
+  return ClearFaults{kind};
+}
+
+Control read_restart(const Json& json) {
+  Restart restart;
+  if (json["restart"] != true) return wrong("restart", json["restart"], "true");
+  for (const auto& [name, value] : json.items()) {
+    if (name == "restart") continue;
+    if (name != "down_ms") return ControlError{"restart takes down_ms only, not \"" + name + "\"", name};
+    if (!whole(value, 0, 3'600'000)) return wrong(name, value, "a whole number of milliseconds up to 3600000");
+    restart.down_ms = value.get<std::uint32_t>();
+  }
+  return restart;
+}
+
+Control read_tuning(const Json& json) {
+  Tuning tuning;
+  for (const auto& [name, value] : json.items()) {
+    if (name == "speed") {
+      const double speed = value.is_number() ? value.get<double>() : 0;
+      if (!(speed >= 0.001 && speed <= 1000)) return wrong(name, value, "a number from 0.001 to 1000");
+      tuning.speed = speed;
+    } else if (name == "slots") {
+      if (!whole(value, 1, 65536)) return wrong(name, value, "a whole number from 1 to 65536");
+      tuning.slots = value.get<std::uint32_t>();
+    } else {
+      return ControlError{"speed and slots may stand together, not with \"" + name + "\"", name};
+    }
+  }
+  return tuning;
+}
+
 }  // namespace
 
 Control read_control(std::string_view body) {
   const Json json = Json::parse(body, nullptr, false);
   if (!json.is_object()) return ControlError{"the body must be a JSON object such as {\"fault\":\"hang\"}", {}};
-  if (json.contains("clear")) {
-    if (json.size() != 1) return ControlError{"clear stands alone", "clear"};
-    if (json["clear"] != true) return wrong("clear", json["clear"], "true");
-    return ClearFaults{};
+  if (json.contains("clear")) return read_clear(json);
+  if (json.contains("restart")) return read_restart(json);
+  if (json.contains("fault")) {
+    const auto kind = kind_named(json["fault"]);
+    return kind ? read_fault(*kind, json) : unknown_fault(json["fault"], "fault");
   }
-  if (!json.contains("fault")) {
-    if (json.empty()) return ControlError{"fault or clear is missing", "fault"};
-    const std::string& name = json.items().begin().key();
-    return ControlError{"unknown field \"" + name + "\"; did you mean \"" + nearest(name, all_fields) + "\"?", name};
-  }
-  if (!json["fault"].is_string()) return wrong("fault", json["fault"], "the name of a fault");
-  const auto name = json["fault"].get<std::string>();
-  std::array<std::string_view, kinds.size()> names;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    names[i] = name_of(kinds[i]);
-    if (name == names[i]) return read_fault(kinds[i], json);
-  }
-  return ControlError{"unknown fault \"" + name + "\"; did you mean \"" + nearest(name, names) + "\"?", "fault"};
+  if (json.contains("speed") || json.contains("slots")) return read_tuning(json);
+  if (json.empty()) return ControlError{"fault, clear, speed, slots or restart is missing", "fault"};
+  const std::string& name = json.items().begin().key();
+  return ControlError{"unknown field \"" + name + "\"" + did_you_mean(name, commands), name};
 }
 
-std::string print_state(const ReplicaState& state, const FaultPlan& plan) {
+std::string print_state(const ReplicaState& state, const FaultSet& set) {
   Json faults = Json::array();
-  for (const Fault& fault : plan.faults()) faults.push_back(print_fault(fault));
-  return Json{{"open", state.open},         {"served", state.served},           {"cancelled", state.cancelled},
-              {"faulted", state.faulted},   {"connections", state.connections}, {"accepted", state.accepted},
-              {"running", state.running},   {"waiting", state.waiting},         {"listening", state.listening},
-              {"faults", std::move(faults)}}
+  for (const Fault& fault : set.faults()) faults.push_back(print_fault(fault));
+  return Json{{"open", state.open},       {"served", state.served},           {"cancelled", state.cancelled},
+              {"faulted", state.faulted}, {"connections", state.connections}, {"accepted", state.accepted},
+              {"running", state.running}, {"waiting", state.waiting},         {"speed", state.speed},
+              {"slots", state.slots},     {"listening", state.listening},     {"faults", std::move(faults)}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,19 +1,12 @@
 #include "backends/mock/faults.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "policies/base/random.hpp"
 
 namespace headgate::mock {
 
-std::string_view name_of(FaultKind kind) {
-  constexpr std::array<std::string_view, 8> names{"refuse",        "hang",  "slow_head", "status",
-                                                  "in_band_error", "reset", "no_done",   "stall"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
-void FaultPlan::set(Fault fault) {
+void FaultSet::set(Fault fault) {
   const auto same = std::find_if(faults_.begin(), faults_.end(), [&](const Fault& f) { return f.kind == fault.kind; });
   if (same == faults_.end()) {
     faults_.push_back(std::move(fault));
@@ -22,13 +15,18 @@ void FaultPlan::set(Fault fault) {
   }
 }
 
-bool FaultPlan::refusing() const {
-  return std::any_of(faults_.begin(), faults_.end(), [](const Fault& f) { return f.kind == FaultKind::refuse; });
+void FaultSet::clear(FaultKind kind) {
+  std::erase_if(faults_, [kind](const Fault& f) { return f.kind == kind; });
 }
 
-std::optional<Fault> FaultPlan::pick(std::uint64_t request, bool health_check) {
+bool FaultSet::has(FaultKind kind) const {
+  return std::any_of(faults_.begin(), faults_.end(), [kind](const Fault& f) { return f.kind == kind; });
+}
+
+std::optional<Fault> FaultSet::pick(std::uint64_t request, bool health_check) {
   for (auto it = faults_.begin(); it != faults_.end(); ++it) {
-    if (it->kind == FaultKind::refuse || (health_check && !it->health)) continue;
+    if (it->kind == FaultKind::refuse || it->kind == FaultKind::frozen_metrics || (health_check && !it->health))
+      continue;
     if (it->share && unit(draw(seed_, request, static_cast<std::uint64_t>(it->kind))) >= *it->share) continue;
     if (!it->count) return *it;
     Fault hit = *it;

@@ -1,7 +1,10 @@
 #include "backends/mock/replica.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <system_error>
+
+#include "backends/mock/vllm_metrics.hpp"
 
 namespace headgate::mock {
 namespace {
@@ -35,6 +38,11 @@ Replica::Replica(backends::Loop& loop, Scratch& scratch, const MockOptions& opti
       faults_(options.seed + index),
       engine_(profile),
       timer_(loop, [this] { run_engine(); }),
+      back_(loop,
+            [this] {
+              std::string problem;
+              if (!listen_unless_told_not_to(problem)) std::fprintf(stderr, "headgate mock: %s\n", problem.c_str());
+            }),
       by_place_(engine_.places(), nullptr) {}
 
 bool Replica::start(std::string& problem) {
@@ -46,6 +54,7 @@ void Replica::stop() {
   data_listener_.reset();
   control_listener_.reset();
   timer_.set(never);
+  back_.set(never);
   const std::vector<Connection*> all = connections_;  // each leaves the list as it ends
   for (Connection* connection : all) connection->stop();
 }
@@ -84,19 +93,60 @@ void Replica::cancel(engine::RequestKey key) {
   schedule();
 }
 
-bool Replica::obey(Control control, std::string& problem) {
-  if (Fault* fault = std::get_if<Fault>(&control)) {
+bool Replica::obey(Control control, const Connection* asks, std::string& problem) {
+  if (auto* fault = std::get_if<Fault>(&control)) {
+    if (fault->kind == FaultKind::frozen_metrics) frozen_metrics_ = metrics_page();
     faults_.set(*std::move(fault));
-    if (faults_.refusing()) data_listener_.reset();
+    if (faults_.has(FaultKind::refuse)) data_listener_.reset();
     return true;
   }
-  faults_.clear();
-  return data_listener_ || listen(Listener::data, problem);
+  if (const auto* clear = std::get_if<ClearFaults>(&control)) {
+    clear->kind ? faults_.clear(*clear->kind) : faults_.clear();
+    return listen_unless_told_not_to(problem);
+  }
+  if (const auto* tuning = std::get_if<Tuning>(&control)) {
+    if (tuning->speed) {
+      speed_ = *tuning->speed;
+      engine_.slow_down(1 / speed_);
+    }
+    if (tuning->slots) engine_.use_slots(*tuning->slots);
+    return true;
+  }
+  if (const auto* how = std::get_if<Restart>(&control)) restart(*how, asks);
+  return true;
+}
+
+// As a new process would be, but that it is told no faults to forget.
+void Replica::restart(const Restart& how, const Connection* asks) {
+  data_listener_.reset();
+  const std::vector<Connection*> all = connections_;  // each leaves the list as it ends
+  for (Connection* connection : all) {
+    if (connection != asks && connection->listener() == Listener::data) connection->stop();
+  }
+  const std::uint32_t slots = engine_.slots();
+  engine_ = engine::Engine(engine_.profile());
+  engine_.use_slots(slots);
+  engine_.slow_down(1 / speed_);
+  std::fill(by_place_.begin(), by_place_.end(), nullptr);
+  timer_.set(never);
+  back_.set(after(Clock::now(), std::chrono::milliseconds(how.down_ms)));
+}
+
+bool Replica::listen_unless_told_not_to(std::string& problem) {
+  const bool now = !data_listener_ && !stopped_ && back_.at() == never && !faults_.has(FaultKind::refuse);
+  return !now || listen(Listener::data, problem);
+}
+
+std::string Replica::metrics_page() const {
+  if (faults_.has(FaultKind::frozen_metrics)) return frozen_metrics_;
+  return print_metrics(engine_, itl_errors_, options_.models.empty() ? "mock" : options_.models.front());
 }
 
 std::string Replica::print() {
   state_.running = engine_.running();
   state_.waiting = engine_.waiting();
+  state_.speed = speed_;
+  state_.slots = engine_.slots();
   state_.listening = data_listener_ != nullptr;
   return print_state(state_, faults_);
 }

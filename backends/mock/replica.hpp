@@ -50,11 +50,13 @@ class Replica {
   const engine::Engine& engine() const { return engine_; }
   engine::RequestKey submit(Connection& connection, engine::Work work);
   void cancel(engine::RequestKey key);
-  FaultPlan& faults() { return faults_; }
+  FaultSet& faults() { return faults_; }
   ReplicaState& state() { return state_; }
   ItlErrors& itl_errors() { return itl_errors_; }
   std::uint64_t next_request() { return ++requests_; }
-  bool obey(Control control, std::string& problem);  // false: the listening socket cannot be had again
+  // false: the listening socket cannot be had again. A restart spares the connection that asks for it.
+  bool obey(Control control, const Connection* asks, std::string& problem);
+  std::string metrics_page() const;
   std::string print();
   bool enter(Connection& connection, Listener listener);  // false: connections_max
   void leave(Connection& connection, Listener listener);
@@ -63,6 +65,8 @@ class Replica {
   using Clock = std::chrono::steady_clock;
 
   bool listen(Listener listener, std::string& problem);
+  void restart(const Restart& how, const Connection* asks);
+  bool listen_unless_told_not_to(std::string& problem);
   void run_engine();
   void schedule();
 
@@ -71,12 +75,14 @@ class Replica {
   const MockOptions& options_;
   std::uint16_t port_, control_port_;
   std::unique_ptr<backends::Listener> data_listener_, control_listener_;
-  FaultPlan faults_;
+  FaultSet faults_;
   ReplicaState state_;
   ItlErrors itl_errors_;
   std::uint64_t requests_ = 0;
   engine::Engine engine_;
-  backends::Loop::Timer timer_;
+  double speed_ = 1;
+  backends::Loop::Timer timer_, back_;  // back_: listens again after a restart
+  std::string frozen_metrics_;
   bool stopped_ = false;
   std::vector<engine::EngineEvent> events_;
   std::vector<Connection*> by_place_;  // the connection that submitted the work in that place

@@ -6,19 +6,16 @@
 
 #include <csignal>
 #include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "backends/mock/profile_file.hpp"
 
 namespace headgate::mock {
 namespace {
 
 // Empty, or what is wrong with the options.
 std::string check(const MockOptions& options) {
-  if (engine::find_profile(options.profile) == nullptr) {
-    std::string known;
-    for (const engine::Profile& profile : engine::profiles()) {
-      known.append(known.empty() ? "" : ", ").append(profile.name);
-    }
-    return "profile \"" + options.profile + "\" is unknown; there are: " + known;
-  }
   if (options.replicas < 1 || options.replicas > 256) {
     return "replicas must be from 1 to 256, not " + std::to_string(options.replicas);
   }
@@ -37,6 +34,18 @@ std::string check(const MockOptions& options) {
     }
   }
   return {};
+}
+
+std::vector<PlannedControl> load_faults(const MockOptions& options, std::string& problem) {
+  std::ifstream file(options.faults, std::ios::binary);
+  std::stringstream text;
+  if (!(text << file.rdbuf())) {
+    problem = "faults " + options.faults + ": cannot be read, or is empty";
+    return {};
+  }
+  auto faults = read_fault_plan(text.str(), options.replicas, problem);
+  if (!problem.empty()) problem = options.faults + ": " + problem;
+  return faults;
 }
 
 // Every stream is a descriptor; the usual soft limit of 1024 is reached long before connections_max.
@@ -72,7 +81,7 @@ class EndSignals final : public backends::Loop::Watched {
 
 void announce(const MockOptions& options, const Server& server) {
   for (const auto& replica : server.replicas()) {
-    std::string line = "mock " + options.profile + " listening on " + options.host + ":";
+    std::string line = "mock " + replica->profile().name + " listening on " + options.host + ":";
     line += std::to_string(replica->port());
     if (replica->control_port() != 0) {
       line += ", control on " + options.host + ":" + std::to_string(replica->control_port());
@@ -84,12 +93,17 @@ void announce(const MockOptions& options, const Server& server) {
 
 }  // namespace
 
-Server::Server(backends::Loop& loop, MockOptions options, engine::Profile profile)
-    : options_(std::move(options)), scratch_(loop) {
-  if (options_.slots) profile.slots = *options_.slots;
-  profile = engine::at_speed(profile, options_.time_scale);
+Server::Server(backends::Loop& loop, MockOptions options, std::span<const engine::Profile> profiles,
+               std::vector<PlannedControl> faults)
+    : options_(std::move(options)),
+      scratch_(loop),
+      faults_(std::move(faults)),
+      plan_timer_(loop, [this] { obey_plan(); }) {
   for (std::uint16_t i = 0; i < options_.replicas; ++i) {
-    replicas_.push_back(std::make_unique<Replica>(loop, scratch_, options_, profile, i));
+    engine::Profile profile = profiles[i % profiles.size()];
+    if (options_.slots) profile.slots = *options_.slots;
+    replicas_.push_back(
+        std::make_unique<Replica>(loop, scratch_, options_, engine::at_speed(profile, options_.time_scale), i));
   }
 }
 
@@ -97,22 +111,46 @@ bool Server::start(std::string& problem) {
   for (const auto& replica : replicas_) {
     if (!replica->start(problem)) return false;
   }
+  started_ = std::chrono::steady_clock::now();
+  plan_.emplace(faults_, options_.replicas, options_.seed, started_);
+  plan_timer_.set(plan_->next());
   return true;
 }
 
+void Server::obey_plan() {
+  while (plan_->next() <= std::chrono::steady_clock::now()) {
+    FaultPlan::Due due = plan_->take();
+    std::string problem;
+    replicas_[due.replica]->obey(std::move(due.control), nullptr, problem);
+    if (!problem.empty()) std::fprintf(stderr, "headgate mock: %s\n", problem.c_str());
+    std::printf("%6.1f s  replica %u: %s\n", std::chrono::duration<double>(due.at - started_).count(), due.replica,
+                due.text.c_str());
+  }
+  std::fflush(stdout);
+  plan_timer_.set(plan_->next());
+}
+
 void Server::stop() {
+  plan_timer_.set(never);
   for (const auto& replica : replicas_) replica->stop();
 }
 
 int serve(const MockOptions& options) {
-  if (const std::string problem = check(options); !problem.empty()) {
+  std::string problem = check(options);
+  std::vector<engine::Profile> profiles;
+  for (const std::string& name : options.profiles) {
+    if (!problem.empty()) break;
+    if (const auto profile = load_profile(name, problem)) profiles.push_back(*profile);
+  }
+  std::vector<PlannedControl> faults;
+  if (problem.empty() && !options.faults.empty()) faults = load_faults(options, problem);
+  if (!problem.empty()) {
     std::fprintf(stderr, "headgate mock: %s\n", problem.c_str());
     return 2;
   }
   raise_descriptor_limit();
   backends::Loop loop;
-  Server server(loop, options, *engine::find_profile(options.profile));
-  std::string problem;
+  Server server(loop, options, profiles, std::move(faults));
   if (!server.start(problem)) {
     std::fprintf(stderr, "headgate mock: %s\n", problem.c_str());
     return 1;

@@ -6,9 +6,9 @@
 #include <optional>
 #include <set>
 
-#include "config/nearest.hpp"
 #include "config/units.hpp"
 #include "loadtest/when.hpp"
+#include "policies/base/nearest.hpp"
 
 namespace headgate::loadtest {
 namespace {
@@ -62,7 +62,7 @@ std::string read_part(std::string_view name, std::string_view value, Nanos span,
     return good ? "" : "must be an error status, 400 to 599";
   }
   const std::vector<std::string> known{"at", "backend", "do", "for", "factor", "status", "retry-after", "every"};
-  return "is no part of a fault" + config::suggestion(name, known);
+  return "is no part of a fault" + suggestion(name, known);
 }
 
 // Empty, or which part has nothing to do there.
@@ -107,7 +107,7 @@ std::string expand(const Written& fault, Add&& add) {
     for (Nanos time = at; time < end; time = later(time, fault.every), down = !down) add(time, {.down = down});
   } else if (fault.what != "recover") {
     const std::vector<std::string> known{"kill", "stall", "slow", "storm", "flap", "recover"};
-    return "\"" + fault.what + "\" is nothing that a fault can do" + config::suggestion(fault.what, known);
+    return "\"" + fault.what + "\" is nothing that a fault can do" + suggestion(fault.what, known);
   }
   if (fault.what != "flap") add(at, state);
   if (fault.lasts) add(end, {});
@@ -133,7 +133,7 @@ std::string parse_one(std::string_view text, const config::Catalog& catalog, Nan
     for (const auto& target : catalog.targets) {
       if (target != nullptr) known.push_back(target->name);
     }
-    return "there is no backend \"" + fault.backend + "\"" + config::suggestion(fault.backend, known);
+    return "there is no backend \"" + fault.backend + "\"" + suggestion(fault.backend, known);
   }
   for (const policies::EndpointId endpoint : endpoints) {
     const std::string wrong = expand(fault, [&](Nanos at, const ServerState& state) {

@@ -7,14 +7,15 @@
 #include <cmath>
 #include <cstdio>
 
+#include "backends/mock/profile_file.hpp"
 #include "config/load.hpp"
-#include "config/nearest.hpp"
 #include "config/units.hpp"
 #include "loadtest/arrivals.hpp"
 #include "loadtest/output.hpp"
 #include "loadtest/sim/comparison.hpp"
 #include "loadtest/sim/replay.hpp"
 #include "loadtest/sim/simulator.hpp"
+#include "policies/base/nearest.hpp"
 
 namespace headgate::loadtest {
 namespace {
@@ -28,7 +29,7 @@ int usage(const std::string& problem) {
 
 std::string unknown(const std::string& what, const std::string& name, const std::vector<std::string>& known) {
   std::string text = what + " \"" + name + "\" is unknown; ";
-  if (const auto near = config::nearest(name, known)) return text + "did you mean \"" + *near + "\"?";
+  if (const auto near = nearest(name, known)) return text + "did you mean \"" + *near + "\"?";
   text += "there are:";
   for (const std::string& one : known) text.append(" ").append(one);
   return text;
@@ -49,8 +50,10 @@ std::string choose_profiles(const std::vector<std::string>& texts, const config:
     const std::string name = split == std::string::npos ? text : text.substr(split + 1);
     const std::string pool = split == std::string::npos ? "" : text.substr(0, split);
     if (split != std::string::npos && !catalog.options.pools.contains(pool)) return unknown("pool", pool, pools);
-    const engine::Profile* profile = engine::find_profile(name);
-    if (profile == nullptr || !profile->paced) return unknown("profile", name, names);
+    std::string problem;
+    const auto profile = mock::load_profile(name, problem);
+    if (!profile) return problem;
+    if (!profile->paced) return unknown("profile", name, names);
     for (const auto& target : catalog.targets) {
       if (target != nullptr && (pool.empty() || target->name.starts_with(pool + "/")))
         out[policies::index(target->endpoint)] = *profile;

@@ -22,11 +22,12 @@ TEST(MockControl, ReadsEveryFault) {
         R"({"fault":"slow_head","delay_ms":50})",
         R"({"fault":"status","status":503,"retry_after":7,"body":{"error":1}})",
         R"({"fault":"in_band_error","type":"overloaded"})", R"({"fault":"reset","after_tokens":3})",
-        R"({"fault":"no_done","share":0.5})", R"({"fault":"stall"})"}) {
+        R"({"fault":"no_done","share":0.5})", R"({"fault":"stall"})", R"({"fault":"drip","delay_ms":5,"bytes":3})",
+        R"({"fault":"malformed","after_tokens":2})", R"({"fault":"frozen_metrics"})"}) {
     const Control control = read_control(body);
     const auto* fault = std::get_if<Fault>(&control);
     ASSERT_NE(fault, nullptr) << body << refusal(body);
-    FaultPlan plan(1);
+    FaultSet plan(1);
     plan.set(*fault);
     const auto printed = nlohmann::json::parse(print_state({}, plan))["faults"][0];
     const auto given = nlohmann::json::parse(body);
@@ -34,7 +35,17 @@ TEST(MockControl, ReadsEveryFault) {
       EXPECT_EQ(printed[name], value.is_object() ? nlohmann::json(value.dump()) : value) << body;
     }
   }
-  EXPECT_TRUE(std::holds_alternative<ClearFaults>(read_control(R"({"clear":true})")));
+  EXPECT_EQ(std::get<ClearFaults>(read_control(R"({"clear":true})")).kind, std::nullopt);
+  EXPECT_EQ(std::get<ClearFaults>(read_control(R"({"clear":"drip"})")).kind, FaultKind::drip);
+}
+
+TEST(MockControl, ReadsSpeedCapacityAndRestart) {
+  const auto tuning = std::get<Tuning>(read_control(R"({"speed":0.25,"slots":3})"));
+  EXPECT_EQ(tuning.speed, 0.25);
+  EXPECT_EQ(tuning.slots, 3u);
+  EXPECT_EQ(std::get<Tuning>(read_control(R"({"slots":3})")).speed, std::nullopt);
+  EXPECT_EQ(std::get<Restart>(read_control(R"({"restart":true})")).down_ms, 0u);
+  EXPECT_EQ(std::get<Restart>(read_control(R"({"restart":true,"down_ms":70})")).down_ms, 70u);
 }
 
 TEST(MockControl, NamesTheWrongFieldAndTheNearestKnownOne) {
@@ -44,7 +55,7 @@ TEST(MockControl, NamesTheWrongFieldAndTheNearestKnownOne) {
   const Case cases[] = {
       {"", R"(the body must be a JSON object such as {"fault":"hang"})"},
       {"[]", R"(the body must be a JSON object such as {"fault":"hang"})"},
-      {"{}", "fault or clear is missing"},
+      {"{}", "fault, clear, speed, slots or restart is missing"},
       {R"({"fault":"hangs"})", R"(unknown fault "hangs"; did you mean "hang"?)"},
       {R"({"fault":"no-done"})", R"(unknown fault "no-done"; did you mean "no_done"?)"},
       {R"({"fault":3})", "fault must be the name of a fault, not 3"},
@@ -59,7 +70,15 @@ TEST(MockControl, NamesTheWrongFieldAndTheNearestKnownOne) {
       {R"({"fault":"hang","share":1.5})", "share must be a number from 0 to 1, not 1.5"},
       {R"({"fault":"hang","count":0})", "count must be a whole number from 1, not 0"},
       {R"({"fault":"hang","health":1})", "health must be true or false, not 1"},
-      {R"({"clear":false})", "clear must be true, not false"},
+      {R"({"clear":false})", "clear must be true or the name of a fault, not false"},
+      {R"({"clear":"hnag"})", R"(unknown fault "hnag"; did you mean "hang"?)"},
+      {R"({"fault":"drip"})", R"(fault "drip" needs delay_ms)"},
+      {R"({"fault":"drip","delay_ms":1,"bytes":0})", "bytes must be a whole number from 1 to 1048576, not 0"},
+      {R"({"speed":0})", "speed must be a number from 0.001 to 1000, not 0"},
+      {R"({"speed":2,"slot":1})", R"(speed and slots may stand together, not with "slot")"},
+      {R"({"slots":0})", "slots must be a whole number from 1 to 65536, not 0"},
+      {R"({"restart":1})", "restart must be true, not 1"},
+      {R"({"restart":true,"down":1})", R"(restart takes down_ms only, not "down")"},
       {R"({"clear":true,"fault":"hang"})", "clear stands alone"},
   };
   for (const Case& c : cases) EXPECT_EQ(refusal(c.body), c.message) << c.body;
@@ -72,7 +91,7 @@ Fault fault_of(FaultKind kind) {
 }
 
 TEST(MockFaults, ACountIsUsedUp) {
-  FaultPlan plan(1);
+  FaultSet plan(1);
   Fault fault = fault_of(FaultKind::hang);
   fault.count = 2;
   plan.set(fault);
@@ -84,7 +103,7 @@ TEST(MockFaults, ACountIsUsedUp) {
 
 TEST(MockFaults, AShareIsDrawnPerRequestFromTheSeed) {
   const auto hits = [](std::uint64_t seed) {
-    FaultPlan plan(seed);
+    FaultSet plan(seed);
     Fault fault = fault_of(FaultKind::stall);
     fault.share = 0.25;
     plan.set(fault);
@@ -99,20 +118,20 @@ TEST(MockFaults, AShareIsDrawnPerRequestFromTheSeed) {
 }
 
 TEST(MockFaults, TheFirstThatAppliesIsTaken) {
-  FaultPlan plan(1);
+  FaultSet plan(1);
   Fault once = fault_of(FaultKind::reset);
   once.count = 1;
   plan.set(fault_of(FaultKind::refuse));
   plan.set(once);
   plan.set(fault_of(FaultKind::stall));
-  EXPECT_TRUE(plan.refusing());
+  EXPECT_TRUE(plan.has(FaultKind::refuse));
   EXPECT_EQ(plan.pick(1, false)->kind, FaultKind::reset);
   EXPECT_EQ(plan.pick(2, false)->kind, FaultKind::stall);
   EXPECT_FALSE(plan.pick(3, true).has_value());  // none was asked to hit health checks
 }
 
 TEST(MockFaults, SettingAKindAgainReplacesIt) {
-  FaultPlan plan(1);
+  FaultSet plan(1);
   Fault fault = fault_of(FaultKind::reset);
   plan.set(fault);
   fault.after_tokens = 9;

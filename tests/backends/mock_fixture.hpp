@@ -36,7 +36,8 @@ inline engine::Profile quick(std::uint32_t slots = 8, std::uint32_t queue_max = 
 
 class Mock {
  public:
-  explicit Mock(const engine::Profile& profile, MockOptions options = {}) : server_(loop_, adapt(options), profile) {
+  explicit Mock(const engine::Profile& profile, MockOptions options = {}, std::vector<PlannedControl> faults = {})
+      : server_(loop_, adapt(options), {&profile, 1}, std::move(faults)) {
     std::string problem;
     if (!server_.start(problem)) ADD_FAILURE() << problem;
     thread_ = std::thread([this] { loop_.run(); });

@@ -362,7 +362,7 @@ TEST(MockServer, ATakenPortIsAnError) {
 
 TEST(MockServer, OptionsThatMakeNoSenseAreErrors) {
   MockOptions unknown_profile, no_replicas, no_room, no_slots, no_time;
-  unknown_profile.profile = "demos";
+  unknown_profile.profiles = {"demos"};
   no_replicas.replicas = 0;
   no_room.port = 65535;
   no_room.replicas = 2;

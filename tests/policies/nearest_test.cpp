@@ -1,11 +1,11 @@
-#include "config/nearest.hpp"
+#include "policies/base/nearest.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace headgate::config {
+namespace headgate {
 namespace {
 
 TEST(Nearest, CountsInsertDeleteReplaceAndSwapButNotCase) {
@@ -59,4 +59,4 @@ TEST(Nearest, ListsWhatIsKnownWhenNothingIsNear) {
 }
 
 }  // namespace
-}  // namespace headgate::config
+}  // namespace headgate

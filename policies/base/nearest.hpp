@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace headgate::config {
+namespace headgate {
 
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
@@ -18,4 +18,4 @@ std::optional<std::string> nearest(std::string_view name, std::span<const std::s
 // `; did you mean "slots"?`, or `; known here: a, b, c` when none is near (at most 12 are listed).
 std::string suggestion(std::string_view name, std::span<const std::string> known);
 
-}  // namespace headgate::config
+}  // namespace headgate

@@ -1,10 +1,10 @@
-#include "config/nearest.hpp"
+#include "policies/base/nearest.hpp"
 
 #include <algorithm>
 #include <array>
 #include <limits>
 
-namespace headgate::config {
+namespace headgate {
 namespace {
 
 constexpr std::size_t name_bytes_max = 64;
@@ -58,4 +58,4 @@ std::string suggestion(std::string_view name, std::span<const std::string> known
   return list;
 }
 
-}  // namespace headgate::config
+}  // namespace headgate
