@@ -72,10 +72,15 @@ void add_plan_flags(CLI::App& app, loadtest::LoadOptions& o) {
   text("--stream-share", o.stream_share, "0..1 of the requests are streams");
   app.add_flag_callback(
       "--unary", [&o] { o.stream_share = 0; }, "no streams");
+  const auto workload =
+      app.add_option("--workload", o.workload,
+                     "classes of requests, each with its rate over time, lengths, route and limits: a "
+                     "file such as loadtest/workloads/spike.jsonc");
   text("--trace", o.trace,
        "Azure CSV, Mooncake JSON lines, {\"at_ms\":0,\"input\":10,\"output\":20} a line, or an event log of serve");
   text("--rate", o.rate, "requests per second, open loop");
-  text("--arrivals", o.arrivals, "with --rate: poisson or azure-conv");
+  text("--arrivals", o.arrivals, "with --rate: poisson, gamma or azure-conv");
+  text("--cv", o.cv, "with --arrivals gamma: how bursty, 1 is as poisson");
   text("--duration", o.duration, "how long, such as 30s");
   text("--limit", o.limit, "at most this many requests; 0: no limit")->check(whole_number(0, UINT64_MAX));
   text("--speed", o.speed, "play a trace this much faster");
@@ -83,6 +88,9 @@ void add_plan_flags(CLI::App& app, loadtest::LoadOptions& o) {
   text("--lengths", o.lengths, "with --rate: fixed or azure-conv");
   text("--prompt-tokens", o.prompt_tokens, "with --lengths fixed")->check(whole_number(1, 1'000'000));
   text("--output-tokens", o.output_tokens, "with --lengths fixed")->check(whole_number(1, 1'000'000));
+  for (const char* name : {"--model", "--stream-share", "--unary", "--trace", "--rate", "--arrivals", "--cv",
+                           "--lengths", "--prompt-tokens", "--output-tokens"})
+    workload->excludes(name);
   app.add_option("--expect", o.expect, "condition on the JSON summary, such as cut==0 (repeatable)");
   text("--slo", o.slo, "any of ttft, tpot, gap, e2e");
   text("--json", o.json, "summary as JSON: a file, or - for standard output");

@@ -7,16 +7,19 @@
 
 #include "config/units.hpp"
 #include "loadtest/lengths.hpp"
+#include "loadtest/workload.hpp"
 #include "policies/base/random.hpp"
 
 namespace headgate::loadtest {
 namespace {
 
+constexpr const char* too_many = "more than 10000000 requests; lower rate, duration or limit";
 constexpr std::uint64_t use_stream = 100, use_spread = 101;  // of draw(); apart from those of lengths.cpp
 
 std::string check(const LoadOptions& options) {
   const bool by_rate = options.rate != 0;
-  if (by_rate == !options.trace.empty()) return "give exactly one of --trace and --rate";
+  if (by_rate + !options.trace.empty() + !options.workload.empty() != 1)
+    return "give exactly one of --workload, --trace and --rate";
   if (!(options.rate >= 0) || options.rate > 1e6) return "rate must be in 0..1000000 requests per second";
   if (!(options.speed > 0) || options.speed > 1e6) return "speed must be above 0 and at most 1000000";
   if (!(options.stream_share >= 0 && options.stream_share <= 1)) return "stream-share must be in 0..1";
@@ -24,9 +27,10 @@ std::string check(const LoadOptions& options) {
   if (options.lengths != "fixed" && options.lengths != "azure-conv") {
     return "lengths is \"" + options.lengths + "\"; fixed or azure-conv is wanted";
   }
-  if (options.arrivals != "poisson" && options.arrivals != "azure-conv") {
-    return "arrivals is \"" + options.arrivals + "\"; poisson or azure-conv is wanted";
+  if (options.arrivals != "poisson" && options.arrivals != "gamma" && options.arrivals != "azure-conv") {
+    return "arrivals is \"" + options.arrivals + "\"; poisson, gamma or azure-conv is wanted";
   }
+  if (!(options.cv >= 0.05 && options.cv <= 20)) return "cv must be in 0.05..20";
   for (const std::uint32_t length : {options.prompt_tokens, options.output_tokens}) {
     if (length < 1 || length > trace_tokens_max) return "prompt-tokens and output-tokens must be in 1..1000000";
   }
@@ -45,10 +49,12 @@ std::string too_long(const LoadOptions& options) {
 
 Plan draw_plan(const LoadOptions& options, std::optional<Nanos> duration) {
   Plan plan;
-  const bool fitted_gaps = options.arrivals == "azure-conv", fitted_lengths = options.lengths == "azure-conv";
+  const bool fitted_lengths = options.lengths == "azure-conv";
   double at_s = 0;
   for (std::uint64_t id = 0; options.limit == 0 || id < options.limit; ++id) {
-    const double gap = fitted_gaps ? azure_conv_gap(options.seed, id) : exponential_gap(options.seed, id);
+    const double gap = options.arrivals == "poisson" ? exponential_gap(options.seed, id)
+                       : options.arrivals == "gamma" ? gamma_gap(options.cv, options.seed, id)
+                                                     : azure_conv_gap(options.seed, id);
     if (id > 0) at_s += gap / options.rate;  // the first leaves at once
     const double at_ns = at_s / options.speed * 1e9;
     if (duration && at_ns > static_cast<double>(duration->count())) break;
@@ -58,7 +64,7 @@ Plan draw_plan(const LoadOptions& options, std::optional<Nanos> duration) {
     }
     const Nanos at{std::llround(at_ns)};
     if (id == trace_lines_max) {
-      plan.problem = "more than 10000000 requests; lower rate, duration or limit";
+      plan.problem = too_many;
       return plan;
     }
     Lengths lengths{options.prompt_tokens, options.output_tokens};
@@ -86,6 +92,28 @@ void spread_batches(std::vector<Planned>& requests, std::uint64_t seed) {
   for (Planned& planned : requests) planned.at -= begin;
 }
 
+// What is later than the duration, or than any plan may be, is left out.
+void at_speed(const LoadOptions& options, std::optional<Nanos> duration, Plan& plan) {
+  const double longest = duration ? static_cast<double>(duration->count()) : span_max_ns;
+  const auto at_ns = [&](const Planned& planned) { return static_cast<double>(planned.at.count()) / options.speed; };
+  const auto dropped = std::erase_if(plan.requests, [&](const Planned& planned) { return at_ns(planned) > longest; });
+  if (dropped > 0 && !duration) plan.problem = too_long(options);
+  for (Planned& planned : plan.requests) planned.at = Nanos{std::llround(at_ns(planned))};
+}
+
+Plan play_workload(const LoadOptions& options, std::optional<Nanos> duration) {
+  WorkloadResult read = read_workload_file(options.workload, options.slo);
+  Plan plan;
+  plan.problem = std::move(read.problem);
+  if (!plan.problem.empty()) return plan;
+  plan.classes = std::move(read.classes);
+  plan.requests = draw_workload(read.workload, options.seed, options.limit);
+  if (plan.requests.size() > trace_lines_max) plan.problem = too_many;
+  if (plan.requests.empty()) plan.problem = options.workload + ": no request arrives within its duration";
+  at_speed(options, duration, plan);
+  return plan;
+}
+
 }  // namespace
 
 Plan plan_requests(const LoadOptions& options) {
@@ -101,6 +129,9 @@ Plan plan_requests(const LoadOptions& options) {
     }
     duration = *parsed;
   }
+  if (!options.workload.empty()) return play_workload(options, duration);
+  const auto slo = parse_slo(options.slo, plan.problem);
+  if (!slo) return plan;
   bool says_which_stream = false;
   if (options.trace.empty()) {
     plan = draw_plan(options, duration);
@@ -111,12 +142,9 @@ Plan plan_requests(const LoadOptions& options) {
     plan.requests = std::move(trace.requests);
     plan.prefixes = std::move(trace.prefixes);
     if (plan.prefixes != nullptr) spread_batches(plan.requests, options.seed);
-    const double longest = duration ? static_cast<double>(duration->count()) : span_max_ns;
-    const auto at_ns = [&](const Planned& planned) { return static_cast<double>(planned.at.count()) / options.speed; };
-    const auto dropped = std::erase_if(plan.requests, [&](const Planned& planned) { return at_ns(planned) > longest; });
-    if (dropped > 0 && !duration) plan.problem = too_long(options);
-    for (Planned& planned : plan.requests) planned.at = Nanos{std::llround(at_ns(planned))};
+    at_speed(options, duration, plan);
   }
+  plan.classes = {{"", options.model, *slo}};
   for (std::uint64_t id = 0; id < plan.requests.size() && !says_which_stream; ++id) {
     plan.requests[id].stream = unit(draw(options.seed, id, use_stream)) < options.stream_share;
   }

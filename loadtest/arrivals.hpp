@@ -7,12 +7,14 @@
 
 #include "loadtest/options.hpp"
 #include "loadtest/trace.hpp"
+#include "loadtest/traffic_class.hpp"
 
 namespace headgate::loadtest {
 
-struct Plan {
+struct Plan {                                                  // a request's class is its place in classes
   std::vector<Planned> requests;                               // by time; at least one unless there is a problem
   std::shared_ptr<const std::vector<std::uint32_t>> prefixes;  // as in TraceResult
+  std::vector<TrafficClass> classes;                           // at least one
   std::string problem;                                         // empty, or what is wrong with the options or the trace
 };
 

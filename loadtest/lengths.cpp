@@ -22,7 +22,6 @@ constexpr std::array<QuantilePoint, 33> table{{
 
 // Of the normals under the copula: 2 sin(pi/6 * rank correlation), Pearson 1907.
 constexpr double copula_r = 0.0762;
-constexpr double gap_shape = 1 / (azure_conv_gap_cv * azure_conv_gap_cv);
 
 // Each kind of draw has a range of its own, so that none is used twice.
 enum Use : std::uint64_t { use_radius = 1, use_angle, use_gap, use_gap_power, use_gap_tries = 1000 };
@@ -56,7 +55,8 @@ double exponential_gap(std::uint64_t seed, std::uint64_t id) { return -std::log(
 
 // Marsaglia and Tsang, A Simple Method for Generating Gamma Variables (2000): a shape below 1 is drawn at shape + 1 and
 // multiplied by U^(1/shape).
-double azure_conv_gap(std::uint64_t seed, std::uint64_t id) {
+double gamma_gap(double cv, std::uint64_t seed, std::uint64_t id) {
+  const double gap_shape = 1 / (cv * cv);
   const double d = gap_shape + 1 - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   const double power = std::pow(open_unit(seed, id, use_gap_power), 1 / gap_shape);
   for (std::uint64_t use = use_gap_tries;; use += 3) {  // accepts 95 % at once
@@ -69,5 +69,7 @@ double azure_conv_gap(std::uint64_t seed, std::uint64_t id) {
     }
   }
 }
+
+double azure_conv_gap(std::uint64_t seed, std::uint64_t id) { return gamma_gap(azure_conv_gap_cv, seed, id); }
 
 }  // namespace headgate::loadtest

@@ -18,8 +18,9 @@ struct Lengths {
 // The lengths of request number `id`; a pure function of its arguments.
 Lengths azure_conv_lengths(std::uint64_t seed, std::uint64_t id);
 
-// The gap before request number `id` in units of the mean gap.
+// The gap before request number `id` in units of the mean gap; gamma: with that coefficient of variation, over 0.
 double azure_conv_gap(std::uint64_t seed, std::uint64_t id);
+double gamma_gap(double cv, std::uint64_t seed, std::uint64_t id);
 double exponential_gap(std::uint64_t seed, std::uint64_t id);
 
 // The shipped figures, for tests and notes.

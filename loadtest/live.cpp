@@ -127,9 +127,9 @@ std::string live_screen(const LiveView& view, const Tally& tally, const AdminSta
                   paint(failed ? "31" : "0", text("failed before first token %llu", failed)) + "   " +
                   paint(cut ? "33" : "0", text("cut %llu", cut)) +
                   text("   wrong count %llu", count(tally, Outcome::wrong_count)));
-  add(counts, text(is_wide ? "  goodput   %.1f /s   %.1f %% within %s" : "  goodput %.1f /s  %.1f %% within %s",
-                   static_cast<double>(recent.good) / tally.recent_span_s(view.now), 100 * share,
-                   tally.slo().text.empty() ? "no limits" : tally.slo().text.c_str()));
+  add(counts,
+      text(is_wide ? "  goodput   %.1f /s   %.1f %% within %s" : "  goodput %.1f /s  %.1f %% within %s",
+           static_cast<double>(recent.good) / tally.recent_span_s(view.now), 100 * share, tally.limits().c_str()));
   add(tally.refused_by.empty() ? no_refusals : refusals,
       (is_wide ? "  refusals  " : "  refusals ") + reasons(tally.refused_by));
   add(gap, "");

@@ -67,10 +67,7 @@ std::string read_settings(const LoadOptions& options, RunSettings& settings) {
     return "path is \"" + options.path + "\"; chat or completions is wanted";
   }
   const Path path = options.path == "chat" ? Path::chat : Path::completions;
-  settings.asking = {path, authority, options.model, options.api_key, options.seed};
-  const auto slo = parse_slo(options.slo, problem);
-  if (!slo) return problem;
-  settings.slo = *slo;
+  settings.asking = {path, authority, options.api_key, options.seed};
   const auto timeout = config::parse_duration(options.timeout);
   if (!timeout || timeout->count() <= 0)
     return "timeout is \"" + options.timeout + "\"; a duration such as 120s is wanted";
@@ -119,11 +116,12 @@ int load(const LoadOptions& options) {
   settings.show = options.json == "-" && options.live ? Show::nothing : choose_show(options.live);
   settings.colour = choose_colour();
   raise_descriptor_limit();
+  settings.classes = plan.classes;
   const RunResult result = run_plan(settings, plan.requests, std::move(events));
   if (result.connected == 0)
     std::fprintf(stderr, "headgate load: nothing could be sent to %s\n", options.target.c_str());
   const bool done = result.connected > 0 && !result.interrupted;
-  return output.report(options, settings.slo, result) && done ? exit_done : exit_failed;
+  return output.report(options, result) && done ? exit_done : exit_failed;
 }
 
 }  // namespace headgate::loadtest

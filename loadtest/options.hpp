@@ -18,10 +18,12 @@ struct LoadOptions {
   double stream_share = 1.0;  // 0..1 of the requests are streams, the rest unary (--unary sets 0)
   bool check_tokens = true;   // one word = one token, as in the mock: counts must match what was asked for
 
-  // When: exactly one of trace and rate.
+  // When: exactly one of workload, trace and rate.
+  std::string workload;              // a file of classes, each with a rate, lengths and limits: workload.hpp
   std::string trace;                 // Azure CSV, Mooncake or own JSON lines: trace.hpp
   double rate = 0;                   // requests per second, open loop
-  std::string arrivals = "poisson";  // with rate: poisson, or azure-conv (gamma gaps as bursty as the fitted trace)
+  std::string arrivals = "poisson";  // with rate: poisson, gamma, or azure-conv (gamma, as bursty as the fitted trace)
+  double cv = 1;                     // of the gaps of gamma arrivals
   std::string duration;              // with rate: arrivals for this long; with trace: ignore later ones
   std::uint64_t limit = 0;           // at most this many requests; 0: no limit
   double speed = 1.0;                // time of a trace or of the draws is divided by this

@@ -60,15 +60,15 @@ bool Output::show(const LoadOptions& options, const Summary& summary, const std:
   return good;
 }
 
-bool Output::report(const LoadOptions& options, const Slo& slo, const RunResult& result) {
-  const Summary summary = summarize(result, slo);
+bool Output::report(const LoadOptions& options, const RunResult& result) {
+  const Summary summary = summarize(result);
   bool good = show(options, summary, table_of(summary));
   if (!options.records.empty()) {
     write_records(records_, result);
     good = written(options.records, records_) && good;
   }
   if (!options.timeline.empty()) {
-    write_timeline(timeline_, result, slo);
+    write_timeline(timeline_, result);
     good = written(options.timeline, timeline_) && good;
   }
   if (options.verdict) {

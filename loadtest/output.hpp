@@ -15,7 +15,7 @@ class Output {
   // Before the run, and last of what may be wrong with it: it empties the files. Empty, or what is wrong.
   std::string open(const LoadOptions& options);
   // False: a condition or the verdict failed, or a file could not be written, which is said.
-  bool report(const LoadOptions& options, const Slo& slo, const RunResult& result);
+  bool report(const LoadOptions& options, const RunResult& result);
   // The same for a summary of another kind: no records, no verdict.
   bool show(const LoadOptions& options, const Summary& summary, const std::string& table);
 

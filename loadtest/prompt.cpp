@@ -46,9 +46,9 @@ std::string prompt_text(std::uint64_t seed, std::uint64_t id, const Planned& pla
   return text;
 }
 
-std::string request_bytes(const Asking& asking, std::uint64_t id, const Planned& planned) {
+std::string request_bytes(const Asking& asking, const std::string& model, std::uint64_t id, const Planned& planned) {
   const bool chat = asking.path == Path::chat;
-  std::string body = "{\"model\":" + json_string(asking.model);
+  std::string body = "{\"model\":" + json_string(model);
   body += chat ? ",\"messages\":[{\"role\":\"user\",\"content\":\"" : ",\"prompt\":\"";
   body += prompt_text(asking.seed, id, planned);
   body += chat ? "\"}]" : "\"";

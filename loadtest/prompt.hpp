@@ -17,10 +17,10 @@ std::string prompt_text(std::uint64_t seed, std::uint64_t id, const Planned& pla
 // A whole HTTP request (head and body) that asks for planned.output tokens; streams ask for include_usage.
 struct Asking {
   Path path = Path::chat;
-  std::string authority, model, api_key;
+  std::string authority, api_key;
   std::uint64_t seed = 1;
 };
-std::string request_bytes(const Asking& asking, std::uint64_t id, const Planned& planned);
+std::string request_bytes(const Asking& asking, const std::string& model, std::uint64_t id, const Planned& planned);
 
 std::string json_string(std::string_view text);  // with its quotes
 

@@ -30,11 +30,13 @@ struct Record {
   Nanos intended{}, sent{}, ended{};  // sent: when the generator began; later than intended by its own lag
   std::optional<Nanos> first;         // content of a stream
   Nanos last{}, gap_max{};
+  Nanos queued{};  // at the gateway, of the last send; a simulation's
   std::uint32_t content_events = 0, reported_input = 0, reported_output = 0;
   std::uint32_t attempts = 0;
   std::uint32_t sends = 1;                            // by the caller, its own retries included
   std::uint16_t status = 0, backend = 0, reason = 0;  // the last two by Names
   bool stream = true;
+  std::uint8_t traffic_class = 0;
   Outcome outcome = Outcome::pending;
 
   std::optional<Nanos> ttft() const { return first ? std::optional{*first - intended} : std::nullopt; }

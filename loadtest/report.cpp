@@ -1,6 +1,6 @@
 #include "loadtest/report.hpp"
 
-#include <charconv>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -21,22 +21,74 @@ Summary latency(const Histogram& histogram) {
           {"max", ms(histogram.max_us())}};
 }
 
-Summary latencies(const RunResult& result) {
-  Histogram ttft, tpot, gap, e2e;
-  for (const Record& record : result.records) {
+// Of all requests, or of those of one class.
+struct Latencies {
+  Histogram ttft, tpot, gap, e2e, queued, itl;
+  std::uint64_t attempts = 0, begun = 0;  // begun: with an attempt
+
+  void add(const Record& record) {
     if (const auto value = record.ttft()) ttft.record(*value);
     if (const auto value = record.tpot()) tpot.record(*value);
     if (record.content_events > 1 && record.stream) gap.record(record.gap_max);
     if (record.outcome == Outcome::ok || record.outcome == Outcome::wrong_count) e2e.record(record.e2e());
+    if (record.attempts == 0) return;
+    queued.record(record.queued);
+    attempts += record.attempts;
+    ++begun;
   }
-  Summary itl = latency(result.tally.itl);
-  itl["p005"] = ms(result.tally.itl.quantile_us(0.005));
-  itl["p995"] = ms(result.tally.itl.quantile_us(0.995));
-  return {{"ttft_ms", latency(ttft)},
-          {"tpot_ms", latency(tpot)},
-          {"itl_ms", itl},
-          {"gap_ms", latency(gap)},
-          {"e2e_ms", latency(e2e)}};
+
+  Summary shown(bool simulated) const {
+    Summary gaps = latency(itl);
+    gaps["p005"] = ms(itl.quantile_us(0.005));
+    gaps["p995"] = ms(itl.quantile_us(0.995));
+    Summary all = {{"ttft_ms", latency(ttft)},
+                   {"tpot_ms", latency(tpot)},
+                   {"itl_ms", gaps},
+                   {"gap_ms", latency(gap)},
+                   {"e2e_ms", latency(e2e)}};
+    if (simulated) all["queue_ms"] = latency(queued);
+    all["attempts_per_request"] =
+        begun == 0 ? 0.0 : rounded(static_cast<double>(attempts) / static_cast<double>(begun));
+    return all;
+  }
+};
+
+Summary goodput(const std::string& limits, std::uint64_t good, std::uint64_t of, double duration_s) {
+  return {{"slo", limits},
+          {"requests", good},
+          {"per_s", duration_s > 0 ? rounded(static_cast<double>(good) / duration_s) : 0.0},
+          {"share", of == 0 ? 0.0 : rounded(static_cast<double>(good) / static_cast<double>(of))}};
+}
+
+Summary by_class(const RunResult& result, std::size_t number) {
+  Latencies latencies;
+  latencies.itl = result.tally.itl(static_cast<std::uint8_t>(number));
+  std::array<std::uint64_t, 8> outcomes{};
+  std::map<std::string, std::uint64_t> refused_by;
+  std::uint64_t requests = 0, good = 0;
+  for (const Record& record : result.records) {
+    if (record.traffic_class != number || record.outcome == Outcome::pending) continue;
+    latencies.add(record);
+    ++requests;
+    ++outcomes[static_cast<std::size_t>(record.outcome)];
+    if (record.outcome == Outcome::refused) ++refused_by[result.names[record.reason]];
+    good += result.tally.good(record) ? 1 : 0;
+  }
+  const TrafficClass& one = result.tally.classes()[number];
+  const auto count = [&](Outcome outcome) { return outcomes[static_cast<std::size_t>(outcome)]; };
+  Summary row = {{"route", one.model},
+                 {"requests", requests},
+                 {"ok", count(Outcome::ok)},
+                 {"refused", count(Outcome::refused)},
+                 {"refused_by", refused_by.empty() ? Summary::object() : Summary(refused_by)},
+                 {"failed_before_first_token", count(Outcome::failed_before_first_token)},
+                 {"cut", count(Outcome::cut) + count(Outcome::cut_dirty)},
+                 {"left", count(Outcome::left)},
+                 {"wrong_count", count(Outcome::wrong_count)}};
+  const std::string& limits = one.slo.text;
+  row["goodput"] = goodput(limits.empty() ? "no limits" : limits, good, requests, seconds(result.duration));
+  row.update(latencies.shown(result.simulated));
+  return row;
 }
 
 Summary by_backend(const RunResult& result) {
@@ -67,6 +119,7 @@ Summary servers(const RunResult& result) {
                          {"cached", rounded(static_cast<double>(server.cached_tokens) / prompt)},
                          {"output_tokens", server.output_tokens},
                          {"preemptions", server.preemptions}};
+    if (server.cost_usd > 0) list[server.name]["cost_usd"] = std::round(server.cost_usd * 1e6) / 1e6;
   }
   return list;
 }
@@ -135,11 +188,10 @@ Summary examples(const RunResult& result, Outcome outcome) {
 
 }  // namespace
 
-Summary summarize(const RunResult& result, const Slo& slo) {
+Summary summarize(const RunResult& result) {
   const Tally& tally = result.tally;
   const auto count = [&](Outcome outcome) { return tally.outcomes[static_cast<std::size_t>(outcome)]; };
   const double duration_s = seconds(result.duration);
-  const std::uint64_t good = tally.whole().good;
   Summary summary = {{"requests", tally.whole().ended}, {"planned", result.records.size()}};
   summary["duration_s"] = rounded(duration_s);
   summary["ok"] = count(Outcome::ok);
@@ -155,15 +207,22 @@ Summary summarize(const RunResult& result, const Slo& slo) {
   summary["wrong_count"] = count(Outcome::wrong_count);
   if (count(Outcome::wrong_count) > 0) summary["wrong_count_examples"] = examples(result, Outcome::wrong_count);
   if (count(Outcome::cut_dirty) > 0) summary["cut_dirty_examples"] = examples(result, Outcome::cut_dirty);
-  summary["goodput"] = {
-      {"slo", slo.text},
-      {"requests", good},
-      {"per_s", duration_s > 0 ? rounded(static_cast<double>(good) / duration_s) : 0.0},
-      {"share",
-       tally.whole().ended == 0 ? 0.0 : rounded(static_cast<double>(good) / static_cast<double>(tally.whole().ended))}};
-  summary.update(latencies(result));
+  summary["goodput"] = goodput(tally.limits(), tally.whole().good, tally.whole().ended, duration_s);
+  Latencies latencies;
+  for (const Record& record : result.records) latencies.add(record);
+  for (std::size_t n = 0; n < tally.classes().size(); ++n) latencies.itl.merge(tally.itl(static_cast<std::uint8_t>(n)));
+  summary.update(latencies.shown(result.simulated));
+  if (!tally.classes().front().name.empty()) {
+    for (std::size_t n = 0; n < tally.classes().size(); ++n)
+      summary["classes"][tally.classes()[n].name] = by_class(result, n);
+  }
   summary["backends"] = by_backend(result);
-  if (!result.servers.empty()) summary["servers"] = servers(result);
+  if (!result.servers.empty()) {
+    summary["servers"] = servers(result);
+    const double cost = std::accumulate(result.servers.begin(), result.servers.end(), 0.0,
+                                        [](double sum, const ServerUse& server) { return sum + server.cost_usd; });
+    if (cost > 0) summary["cost_usd"] = std::round(cost * 1e6) / 1e6;
+  }
   if (!result.faults.empty()) summary["faults"] = result.faults;
   if (result.simulated) return summary;
   summary["lag_ms"] = {{"p99", ms(tally.lag.quantile_us(0.99))}, {"max", ms(tally.lag.max_us())}};

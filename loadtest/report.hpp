@@ -12,7 +12,7 @@ namespace headgate::loadtest {
 
 using Summary = nlohmann::ordered_json;
 
-Summary summarize(const RunResult& result, const Slo& slo);
+Summary summarize(const RunResult& result);
 
 // As text for people; ends with a newline.
 std::string table_of(const Summary& summary);

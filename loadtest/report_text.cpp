@@ -28,6 +28,20 @@ std::string latency_row(const char* title, const Summary& latency) {
               number(latency, "count"));
 }
 
+std::string classes_of(const Summary& classes) {
+  std::string table = text("\n%-12s %-12s %9s %9s %9s %9s %9s %9s %9s %9s\n", "class", "route", "requests", "refused",
+                           "goodput", "TTFT p50", "p99 ms", "ITL p99", "E2E p99", "attempts");
+  for (const auto& [name, row] : classes.items()) {
+    table += text("%-12s %-12s %9llu %9llu %7.1f %% %9.1f %9.1f %9.1f %9.0f %9.2f\n", name.c_str(),
+                  row.value("route", "").c_str(), number(row, "requests"), number(row, "refused"),
+                  100 * row["goodput"].value("share", 0.0), row["ttft_ms"].value("p50", 0.0),
+                  row["ttft_ms"].value("p99", 0.0), row["itl_ms"].value("p99", 0.0), row["e2e_ms"].value("p99", 0.0),
+                  row.value("attempts_per_request", 0.0));
+    if (!row["refused_by"].empty()) table += "             refused" + counts(row["refused_by"]) + "\n";
+  }
+  return table;
+}
+
 struct Condition {
   std::string_view path, comparison, wanted;
 };
@@ -137,6 +151,8 @@ std::string table_of(const Summary& summary) {
   table += latency_row("TTFT", summary["ttft_ms"]) + latency_row("TPOT", summary["tpot_ms"]);
   table += latency_row("ITL", summary["itl_ms"]);
   table += latency_row("largest gap", summary["gap_ms"]) + latency_row("E2E", summary["e2e_ms"]);
+  if (summary.contains("queue_ms")) table += latency_row("queue wait", summary["queue_ms"]);
+  if (summary.contains("classes")) table += classes_of(summary["classes"]);
   if (!summary["backends"].empty()) table += "\n";
   for (const auto& [name, row] : summary["backends"].items()) {
     table += text("%-12s", name.c_str());
@@ -153,6 +169,7 @@ std::string table_of(const Summary& summary) {
                     number(row, "preemptions"));
     }
   }
+  if (summary.contains("cost_usd")) table += text("\ncost         %.4f USD\n", summary.value("cost_usd", 0.0));
   if (summary.contains("faults")) table += "\n" + faults_of(summary);
   if (!summary.contains("lag_ms")) return table;
   const double lag = summary["lag_ms"].value("p99", 0.0);

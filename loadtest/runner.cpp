@@ -29,7 +29,7 @@ class Runner {
         signals_(io_.get_executor()),
         live_(settings.show, settings.colour) {
     result_.records.resize(plan.size());
-    result_.tally = Tally{settings.slo};
+    result_.tally = Tally{settings.classes};
     result_.events = std::move(events);
     result_.happened.resize(result_.events.size());
     if (!settings.admin_authority.empty()) {
@@ -66,8 +66,10 @@ class Runner {
       auto flight = std::make_unique<Flight>();
       flight->id = next_;
       flight->stream = plan_[next_].stream;
-      flight->answer.gaps_into(&result_.tally.itl);
-      flight->bytes = request_bytes(settings_.asking, next_, plan_[next_]);
+      const std::uint8_t traffic_class = plan_[next_].traffic_class;
+      flight->answer.gaps_into(&result_.tally.itl(traffic_class));
+      flight->bytes = request_bytes(settings_.asking, settings_.classes[traffic_class].model, next_, plan_[next_]);
+      result_.records[next_].traffic_class = traffic_class;
       flight->deadline = begin_ + plan_[next_].at + settings_.timeout;
       result_.records[next_].intended = plan_[next_].at;
       result_.records[next_].stream = plan_[next_].stream;

@@ -20,7 +20,7 @@ namespace headgate::loadtest {
 struct RunSettings {
   backends::asio::ip::tcp::endpoint target;
   Asking asking;
-  Slo slo;
+  std::vector<TrafficClass> classes;  // of the plan
   Nanos timeout = std::chrono::seconds(120);
   std::uint32_t connections_max = 10000;
   bool check_tokens = true;
@@ -34,16 +34,17 @@ struct RunSettings {
 // How a model server was used; only a simulation knows.
 struct ServerUse {
   std::string name;
-  double busy = 0;     // share of the run in which it computed
-  double batch = 0;    // mean requests in a step
-  double kv_held = 0;  // mean share of its KV memory held by requests
+  double busy = 0;      // share of the run in which it computed
+  double batch = 0;     // mean requests in a step
+  double kv_held = 0;   // mean share of its KV memory held by requests
+  double cost_usd = 0;  // at the price of its pool, the first one's if several share it
   std::uint64_t prompt_tokens = 0, cached_tokens = 0, output_tokens = 0, preemptions = 0;  // cached: of the prompts'
 };
 
 struct RunResult {
   std::vector<Record> records;  // by request number
   Names names;
-  Tally tally{Slo{}};
+  Tally tally{{TrafficClass{}}};
   std::vector<TimelineEvent> events;
   std::vector<Happened> happened;  // of events, same order
   Nanos duration{};                // from the first intended send to the last end

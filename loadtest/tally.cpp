@@ -17,10 +17,18 @@ void Tally::ended(const Record& record, const Names& names, Nanos now) {
   ++outcomes[static_cast<std::size_t>(record.outcome)];
   if (record.outcome == Outcome::refused) ++refused_by[names[record.reason]];
   if (record.outcome == Outcome::failed_before_first_token) ++failed_by[names[record.reason]];
-  const bool good = is_good(record, slo_);
-  add(whole_, record, good);
+  const bool counts = good(record);
+  add(whole_, record, counts);
   advance(now);
-  add(recent_[static_cast<std::size_t>(slot_) % slots], record, good);
+  add(recent_[static_cast<std::size_t>(slot_) % slots], record, counts);
+}
+
+std::string Tally::limits() const {
+  const std::string& first = classes_.front().slo.text;
+  for (const TrafficClass& one : classes_) {
+    if (one.slo.text != first) return "the limits of each class";
+  }
+  return first.empty() ? "no limits" : first;
 }
 
 void Tally::advance(Nanos now) {

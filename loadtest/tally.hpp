@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "loadtest/record.hpp"
 #include "loadtest/recorder.hpp"
+#include "loadtest/traffic_class.hpp"
 
 namespace headgate::loadtest {
 
@@ -16,7 +18,7 @@ class Tally {
   static constexpr Nanos slot_span = std::chrono::milliseconds(500);
   static constexpr std::size_t slots = 20;
 
-  explicit Tally(Slo slo) : slo_(std::move(slo)) {}
+  explicit Tally(std::vector<TrafficClass> classes) : classes_(std::move(classes)), itl_(classes_.size()) {}
 
   void late(Nanos lag);  // how long after its intended time a request was begun
   void ended(const Record& record, const Names& names, Nanos now);
@@ -33,13 +35,17 @@ class Tally {
   std::array<std::uint64_t, 8> outcomes{};  // by Outcome
   std::map<std::string, std::uint64_t> refused_by, failed_by;
   Histogram lag;
-  Histogram itl;  // gaps between the content events of all streams
 
-  const Slo& slo() const { return slo_; }
+  Histogram& itl(std::uint8_t traffic_class) { return itl_[traffic_class]; }  // gaps between content events
+  const Histogram& itl(std::uint8_t traffic_class) const { return itl_[traffic_class]; }
+  const std::vector<TrafficClass>& classes() const { return classes_; }
+  std::string limits() const;  // what goodput is within, in words
+  bool good(const Record& record) const { return is_good(record, classes_[record.traffic_class].slo); }
 
  private:
   static void add(Window& window, const Record& record, bool good);
-  Slo slo_;
+  std::vector<TrafficClass> classes_;
+  std::vector<Histogram> itl_;
   Window whole_;
   std::array<Window, slots> recent_;
   std::int64_t slot_ = 0;

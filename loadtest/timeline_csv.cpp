@@ -46,7 +46,7 @@ void count(const Record& record, Second& in) {
 
 }  // namespace
 
-void write_timeline(std::ostream& out, const RunResult& result, const Slo& slo) {
+void write_timeline(std::ostream& out, const RunResult& result) {
   std::vector<Second> seconds;
   const auto at = [&](Nanos time) -> Second& {
     const std::size_t second = second_of(time);
@@ -58,7 +58,7 @@ void write_timeline(std::ostream& out, const RunResult& result, const Slo& slo) 
     ++at(record.intended).sent;
     Second& end = at(record.ended);
     count(record, end);
-    end.good += is_good(record, slo) ? 1 : 0;
+    end.good += result.tally.good(record) ? 1 : 0;
     if (record.first) at(*record.first).ttft.push_back(*record.ttft());
   }
   out << "second,sent,ok,refused,failed,cut,left,good,in_progress,ttft_p50_ms,ttft_p99_ms\n";

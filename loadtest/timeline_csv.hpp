@@ -13,6 +13,6 @@
 
 namespace headgate::loadtest {
 
-void write_timeline(std::ostream& out, const RunResult& result, const Slo& slo);
+void write_timeline(std::ostream& out, const RunResult& result);
 
 }  // namespace headgate::loadtest

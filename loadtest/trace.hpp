@@ -24,6 +24,7 @@ struct Planned {
   Nanos at{};  // since the first arrival
   std::uint32_t input = 0, output = 0;
   bool stream = true;
+  std::uint8_t traffic_class = 0;           // of the plan's
   std::span<const std::uint32_t> prefix{};  // hash ids; whoever holds the trace holds them. Empty: shares nothing
 };
 

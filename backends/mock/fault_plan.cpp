@@ -39,7 +39,8 @@ std::string read_line(std::string_view text, std::uint16_t replicas, PlannedCont
   if (out.at.has_value() == out.every.has_value()) return "exactly one of at_ms and every_ms is needed";
   if (const auto it = line.find("replica"); it != line.end()) {
     const bool good = it->is_number_unsigned() && it->get<std::uint64_t>() < replicas;
-    if (!good) return "replica must be a whole number from 0 to " + std::to_string(replicas - 1) + ", not " + it->dump();
+    if (!good)
+      return "replica must be a whole number from 0 to " + std::to_string(replicas - 1) + ", not " + it->dump();
     out.replica = it->get<std::uint16_t>();
     line.erase(it);
   }

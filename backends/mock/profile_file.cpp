@@ -45,7 +45,8 @@ std::vector<std::string> built_in() {
 }
 
 std::string wrong(const std::string& name, const Json& value, const std::string& wanted) {
-  return name + " must be " + wanted + ", not " + value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
+  return name + " must be " + wanted + ", not " +
+         value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
 }
 
 // Empty: taken; else what is wrong.
@@ -62,7 +63,8 @@ std::string take(const std::string& name, const Json& value, Profile& profile) {
     const bool good = value.is_number_unsigned() && value.get<std::uint64_t>() >= count.least &&
                       value.get<std::uint64_t>() <= count.most;
     if (!good) {
-      return wrong(name, value, "a whole number from " + std::to_string(count.least) + " to " + std::to_string(count.most));
+      return wrong(name, value,
+                   "a whole number from " + std::to_string(count.least) + " to " + std::to_string(count.most));
     }
     profile.*count.field = value.get<std::uint32_t>();
     return {};
@@ -80,7 +82,9 @@ std::optional<Profile> read_profile(const std::string& text, std::string& proble
   try {
     json = Json::parse(text, nullptr, true, true);
   } catch (const Json::parse_error& error) {
-    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size())), '\n');
+    const auto line =
+        1 +
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size())), '\n');
     problem = "line " + std::to_string(line) + ": this is no JSON";
     return std::nullopt;
   }

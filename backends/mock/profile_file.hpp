@@ -1,7 +1,7 @@
 // A model server's profile by name, or from a file:
 //   {
-//     "base": "llama-3.1-8b-h100",   // what is not said is as there; without it as for a name alone: the fields' defaults
-//     "step_fixed_us": 9000, "prefill_per_token_us": 41.5, "slots": 128
+//     "base": "llama-3.1-8b-h100",   // what is not said is as there; without it as for a name alone: the fields'
+//     defaults "step_fixed_us": 9000, "prefill_per_token_us": 41.5, "slots": 128
 //   }
 // Times are in microseconds and may have a fraction. Comments are allowed. Fields: profile.hpp's, with their units.
 #pragma once

@@ -47,7 +47,7 @@ Runs gather(const std::vector<std::vector<Summary>>& summaries, std::uint32_t se
   return runs;
 }
 
-double rounded(double value) { return std::round(value * 1000) / 1000; }
+double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 template <class ValuesAt>
 Summary estimates(const std::vector<std::string>& pointers, ValuesAt&& values_at) {
@@ -80,8 +80,16 @@ constexpr Line lines[] = {{"requests", "/requests", 1},
                           {"TTFT p99 ms", "/ttft_ms/p99", 1},
                           {"TPOT p50 ms", "/tpot_ms/p50", 1},
                           {"TPOT p99 ms", "/tpot_ms/p99", 1},
+                          {"ITL p99 ms", "/itl_ms/p99", 1},
                           {"E2E p50 ms", "/e2e_ms/p50", 1},
-                          {"E2E p99 ms", "/e2e_ms/p99", 1}};
+                          {"E2E p99 ms", "/e2e_ms/p99", 1},
+                          {"queue wait p99 ms", "/queue_ms/p99", 1},
+                          {"attempts per request", "/attempts_per_request", 3}};
+constexpr Line class_lines[] = {{" requests", "/requests", 1},
+                                {" refused", "/refused", 1},
+                                {" goodput share", "/goodput/share", 3},
+                                {" TTFT p99 ms", "/ttft_ms/p99", 1},
+                                {" E2E p99 ms", "/e2e_ms/p99", 1}};
 
 Estimate read(const Summary& all, const std::string& pointer) {
   const Summary::json_pointer at(pointer);
@@ -131,7 +139,7 @@ Summary compare(const std::vector<Contender>& contenders, const LoadOptions& loa
       LoadOptions seeded = load;
       seeded.seed += k;
       const SimSettings& settings = contenders[c].settings;
-      summaries[c][k] = summarize(simulate(settings, plan_requests(seeded).requests), settings.slo);
+      summaries[c][k] = summarize(simulate(settings, plan_requests(seeded).requests));
       const std::lock_guard lock(mutex);
       played(++done, runs);
     }
@@ -142,7 +150,7 @@ Summary compare(const std::vector<Contender>& contenders, const LoadOptions& loa
     for (std::size_t n = 0; n < std::min(cores, runs); ++n) threads.emplace_back(work);
   }
   const Runs all = gather(summaries, seeds);
-  Summary comparison = {{"seeds", seeds}, {"first_seed", load.seed}, {"slo", load.slo}};
+  Summary comparison = {{"seeds", seeds}, {"first_seed", load.seed}, {"slo", summaries[0][0]["goodput"]["slo"]}};
   constexpr std::array<const char*, 2> names{"a", "b"};
   for (std::size_t c = 0; c < contenders.size(); ++c) {
     Summary part = {{"config", contenders[c].name}};
@@ -194,6 +202,12 @@ std::string table_of_comparison(const Summary& comparison) {
     add(line.title, line.pointer, line.decimals);
     if (std::string(line.title) != "refused") continue;
     for (const std::string& reason : reasons) add("  " + reason, "/refused_by/" + reason, 1);
+  }
+  if (comparison["a"].contains("cost_usd")) add("cost USD", "/cost_usd", 4);
+  if (comparison["a"].contains("classes")) {
+    for (const auto& [name, about] : comparison["a"]["classes"].items()) {
+      for (const Line& line : class_lines) add(name + line.title, "/classes/" + name + line.pointer, line.decimals);
+    }
   }
   if (comparison.contains("faults")) table += "\n" + faults_of(comparison);
   if (comparison["seeds"] == 1) return table + "\nOne seed tells nothing of chance: --seeds 5 gives intervals.\n";

@@ -64,7 +64,8 @@ std::string choose_profiles(const std::vector<std::string>& texts, const config:
 
 // A configuration, ready to be played; it says what is wrong with it.
 std::optional<SimSettings> prepare(const SimulateOptions& options, const std::string& file,
-                                   const std::vector<std::string>& sets, Nanos span) {
+                                   const std::vector<std::string>& sets, const std::vector<TrafficClass>& classes,
+                                   Nanos span) {
   config::Loaded loaded = config::load_file(file, sets);
   for (const config::Problem& problem : loaded.problems)
     std::fprintf(stderr, "%s\n", config::to_text(problem, file).c_str());
@@ -72,11 +73,13 @@ std::optional<SimSettings> prepare(const SimulateOptions& options, const std::st
   config::IdBook ids;
   SimSettings settings;
   settings.catalog = config::make_catalog(std::move(*loaded.options), ids, 1);
-  settings.route = options.load.model;
+  settings.classes = classes;
   std::vector<std::string> routes;
   for (const auto& [name, route] : settings.catalog->routes) routes.push_back(name);
   std::string problem;
-  if (!settings.catalog->routes.contains(settings.route)) problem = unknown("model", settings.route, routes);
+  for (const TrafficClass& one : classes) {
+    if (!settings.catalog->routes.contains(one.model)) problem = unknown("model", one.model, routes);
+  }
   if (problem.empty()) problem = choose_profiles(options.profiles, *settings.catalog, settings.profiles);
   settings.callers = {.retries = options.retries, .seed = options.load.seed};
   if (!options.patience.empty()) {
@@ -88,12 +91,10 @@ std::optional<SimSettings> prepare(const SimulateOptions& options, const std::st
     }
   }
   if (problem.empty()) settings.faults = parse_faults(options.faults, *settings.catalog, span, problem);
-  const auto slo = problem.empty() ? parse_slo(options.load.slo, problem) : std::nullopt;
-  if (!slo) {
+  if (!problem.empty()) {
     usage(options.compare.empty() ? problem : file + ": " + problem);
     return std::nullopt;
   }
-  settings.slo = *slo;
   return settings;
 }
 
@@ -132,8 +133,9 @@ void show_progress(std::size_t done, std::size_t of) {
 
 int simulate(const SimulateOptions& options) {
   if (!options.replay.empty()) {
-    const bool plays = !options.config.empty() || !options.load.trace.empty() || !options.compare.empty() ||
-                       !options.sets.empty() || !options.faults.empty() || options.seeds > 1;
+    const bool plays = !options.config.empty() || !options.load.trace.empty() || !options.load.workload.empty() ||
+                       !options.compare.empty() || !options.sets.empty() || !options.faults.empty() ||
+                       options.seeds > 1;
     if (plays || !options.load.records.empty() || !options.load.timeline.empty())
       return usage(
           "--replay makes the calls of its log and no others: of the other options it takes --json and --expect");
@@ -142,14 +144,14 @@ int simulate(const SimulateOptions& options) {
   const Plan plan = plan_requests(options.load);
   if (!plan.problem.empty()) return usage(plan.problem);
   const Nanos span = plan.requests.empty() ? Nanos(0) : plan.requests.back().at;
-  auto settings = prepare(options, options.config, options.sets, span);
+  auto settings = prepare(options, options.config, options.sets, plan.classes, span);
   if (!settings) return exit_usage;
   const bool compares = options.seeds > 1 || !options.compare.empty();
   if (compares && !(options.load.records.empty() && options.load.timeline.empty()))
     return usage("--records and --timeline are of one run: without --seeds and --compare");
   std::vector<Contender> contenders{{titled(options.config, options.sets), std::move(*settings)}};
   if (!options.compare.empty()) {
-    auto other = prepare(options, options.compare, {}, span);
+    auto other = prepare(options, options.compare, {}, plan.classes, span);
     if (!other) return exit_usage;
     contenders.push_back({options.compare, std::move(*other)});
   }
@@ -168,7 +170,7 @@ int simulate(const SimulateOptions& options) {
     const SimSettings& only = contenders.front().settings;
     RunResult result = simulate(only, plan.requests);
     result.faults = options.faults;
-    good = output.report(options.load, only.slo, result);
+    good = output.report(options.load, result);
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   std::fprintf(stderr, "simulated %zu requests in %.2f s: %.0f requests/s\n", requests, took.count(),

@@ -27,7 +27,7 @@ class Simulator {
         probing_(*settings.catalog, settings.profiles.size()),
         live_(plan.size()) {
     result_.records.resize(plan.size());
-    result_.tally = Tally(settings.slo);
+    result_.tally = Tally(settings.classes);
     for (const engine::Profile& profile : settings.profiles) {
       engines_.emplace_back(profile);
       by_place_.emplace_back();
@@ -63,7 +63,9 @@ class Simulator {
     policies::AttemptId attempt;
     std::uint32_t serial = 0;
     std::uint32_t endpoint = 0;
+    bool started = false;                        // an attempt, since it was sent
     bool attempting = false, committed = false;  // committed: the caller has seen content
+    Time sent{};
     engine::RequestKey key = engine::RequestKey::none;
     Time first_token_by = never, end_by = never;
     Nanos idle = Nanos::max();
@@ -76,16 +78,17 @@ class Simulator {
     for (std::uint32_t endpoint = 0; endpoint < engines_.size(); ++endpoint) {
       lost_[endpoint] += engines_[endpoint].counts();
       const std::uint32_t blocks = engines_[endpoint].memory().size();
-      result_.servers.push_back(server_use(name_of(endpoint), lost_[endpoint], blocks, result_.duration));
+      const config::Target* const first = first_backend_at(endpoint);
+      if (first == nullptr) continue;
+      result_.servers.push_back(server_use(first->name, lost_[endpoint], blocks, first->price, result_.duration));
     }
   }
 
-  // Of the first backend there.
-  std::string name_of(std::uint32_t endpoint) const {
+  const config::Target* first_backend_at(std::uint32_t endpoint) const {
     for (const auto& target : settings_.catalog->targets) {
-      if (target != nullptr && policies::index(target->endpoint) == endpoint) return target->name;
+      if (target != nullptr && policies::index(target->endpoint) == endpoint) return target.get();
     }
-    return {};
+    return nullptr;
   }
 
   Record& record(std::uint32_t request) { return result_.records[request]; }
@@ -122,6 +125,7 @@ class Simulator {
     Record& mine = record(request);
     mine.intended = mine.sent = planned.at;
     mine.stream = planned.stream;
+    mine.traffic_class = planned.traffic_class;
     ++arrived_;
     events_.put({after(now_, settings_.callers.patience), What::patience, request});
     send(request);
@@ -130,7 +134,10 @@ class Simulator {
   void send(std::uint32_t request) {
     const Planned& planned = plan_[request];
     if (record(request).outcome != Outcome::pending) return;  // left meanwhile
-    const config::Route& route = settings_.catalog->routes.find(settings_.route)->second;
+    const std::string& model = settings_.classes[planned.traffic_class].model;
+    const config::Route& route = settings_.catalog->routes.find(model)->second;
+    live_[request].sent = now_;
+    live_[request].started = false;
     live_[request].id = dispatcher_.arrive(now_,
                                            {.owner = {.shard = 0, .slot = request},
                                             .route = route.id,
@@ -166,6 +173,7 @@ class Simulator {
     live.key = engine::RequestKey::none;
     Record& mine = record(request);
     ++mine.attempts;
+    if (!std::exchange(live.started, true)) mine.queued = now_ - live.sent;
     forget_content(mine);  // none of an earlier attempt's has been seen
     mine.backend = result_.names.number(settings_.catalog->targets[policies::index(go.backend)]->name);
     events_.put({now_ + settings_.network, What::submit, request, live.serial});
@@ -283,7 +291,7 @@ class Simulator {
     if (mine.stream) {
       if (mine.first) {
         mine.gap_max = std::max(mine.gap_max, at - mine.last);
-        result_.tally.itl.record(at - mine.last);
+        result_.tally.itl(mine.traffic_class).record(at - mine.last);
       } else {
         mine.first = at;
       }

@@ -3,8 +3,8 @@
 //
 //   const RunResult result = simulate(settings, plan_requests(options).requests);
 //
-// Between caller and gateway no time passes; between gateway and backend `network`, each way. Requests name no text, so
-// nothing of them is cached. Times of the result count from the first arrival.
+// Between caller and gateway no time passes; between gateway and backend `network`, each way. Times of the result count
+// from the first arrival.
 #pragma once
 
 #include <functional>
@@ -23,11 +23,10 @@ namespace headgate::loadtest {
 
 struct SimSettings {
   std::shared_ptr<const config::Catalog> catalog;
-  std::string route;                      // that every request asks for; one of the catalog
+  std::vector<TrafficClass> classes;      // of the plan; their models are routes of the catalog
   std::vector<engine::Profile> profiles;  // by endpoint id
   std::vector<SimFault> faults;           // by time
   Callers callers;
-  Slo slo;
   Nanos network = std::chrono::microseconds(250);
   // Called after each event with what was ordered, for tests; may be empty.
   std::function<void(Time now, const policies::Dispatcher&, const policies::Orders&)> watch;

@@ -36,11 +36,15 @@ TEST(MockFaultPlan, SaysWhatComesAndWhatIsUndone) {
 {"at_ms":700,"restart":true,"down_ms":50,"replica":0}
 {"at_ms":800,"slots":2,"replica":0,"for_ms":10}
 )";
-  const std::vector<std::string> expected{
-      R"(100 0 {"speed":0.5})",        R"(100 1 {"speed":0.5})", R"(500 0 speed as before)", R"(500 1 speed as before)",
-      R"(500 1 {"fault":"stall","after_tokens":3})", R"(700 1 {"clear":"stall"})",
-      R"(700 0 {"restart":true,"down_ms":50})",      R"(800 0 {"slots":2})",
-      R"(810 0 slots as before)"};
+  const std::vector<std::string> expected{R"(100 0 {"speed":0.5})",
+                                          R"(100 1 {"speed":0.5})",
+                                          R"(500 0 speed as before)",
+                                          R"(500 1 speed as before)",
+                                          R"(500 1 {"fault":"stall","after_tokens":3})",
+                                          R"(700 1 {"clear":"stall"})",
+                                          R"(700 0 {"restart":true,"down_ms":50})",
+                                          R"(800 0 {"slots":2})",
+                                          R"(810 0 slots as before)"};
   EXPECT_EQ(played(plan_of(text, 2), 10s), expected);
 }
 
@@ -63,7 +67,8 @@ TEST(MockFaultPlan, NamesTheLineAndWhatIsWrongWithIt) {
       {R"({"every_ms":0,"fault":"hang"})", "every_ms must be a whole number of milliseconds from 1 to 86400000, not 0"},
       {R"({"at_ms":1,"replica":2,"fault":"hang"})", "replica must be a whole number from 0 to 1, not 2"},
       {R"({"at_ms":1,"fault":"hangs"})", R"(unknown fault "hangs"; did you mean "hang"?)"},
-      {R"({"at_ms":1,"fault":"hang","for":3})", R"(unknown field "for" of fault "hang"; known here: health, count, share)"},
+      {R"({"at_ms":1,"fault":"hang","for":3})",
+       R"(unknown field "for" of fault "hang"; known here: health, count, share)"},
       {R"({"at_ms":1,"clear":true,"for_ms":3})", "for_ms is for faults, speed and slots"},
       {R"({"at_ms":1,"restart":true,"for_ms":3})", "for_ms is for faults, speed and slots"},
   };

@@ -30,7 +30,8 @@ TEST(MockProfileFile, NamesTheLineOrTheFieldThatIsWrong) {
       {R"({"base":"instant"})", R"(base is "instant", which takes no time)"},
       {R"({"base":"demo","slot":3})", R"(unknown field "slot"; did you mean "slots"?)"},
       {R"({"base":"demo","slots":0})", "slots must be a whole number from 1 to 65536, not 0"},
-      {R"({"base":"demo","overhead_us":-1})", "overhead_us must be a number of microseconds from 0 to 60000000, not -1"},
+      {R"({"base":"demo","overhead_us":-1})",
+       "overhead_us must be a number of microseconds from 0 to 60000000, not -1"},
   };
   for (const auto& [text, wanted] : rows) {
     std::string problem;

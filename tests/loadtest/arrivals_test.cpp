@@ -145,8 +145,8 @@ TEST(Arrivals, RefuseOptionsThatMakeNoPlan) {
     change(options);
     return plan_requests(options).problem;
   };
-  EXPECT_EQ(problem_of([](LoadOptions& o) { o.rate = 0; }), "give exactly one of --trace and --rate");
-  EXPECT_EQ(problem_of([](LoadOptions& o) { o.trace = "x"; }), "give exactly one of --trace and --rate");
+  EXPECT_EQ(problem_of([](LoadOptions& o) { o.rate = 0; }), "give exactly one of --workload, --trace and --rate");
+  EXPECT_EQ(problem_of([](LoadOptions& o) { o.trace = "x"; }), "give exactly one of --workload, --trace and --rate");
   EXPECT_EQ(problem_of([](LoadOptions& o) { o.limit = 0; }), "with --rate give --duration or --limit");
   EXPECT_NE(problem_of([](LoadOptions& o) { o.rate = -1; }), "");
   EXPECT_NE(problem_of([](LoadOptions& o) { o.speed = 0; }), "");

@@ -22,7 +22,7 @@ struct Fleet {
     auto loaded = config::load_text(config.dump(1), [](const std::string&) { return std::nullopt; });
     EXPECT_TRUE(loaded.options);
     settings.catalog = config::make_catalog(std::move(*loaded.options), ids, 1);
-    settings.route = "chat";
+    settings.classes = {{"", "chat"}};
     settings.profiles.assign(static_cast<std::size_t>(servers), *engine::find_profile("demo"));
   }
   config::IdBook ids;

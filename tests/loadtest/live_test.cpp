@@ -23,7 +23,7 @@ Record answered(Nanos ended, Nanos ttft) {
 
 TEST(Tally, RecentForgetsWhatIsOlderThanTenSeconds) {
   Names names;
-  Tally tally{Slo{}};
+  Tally tally{{TrafficClass{}}};
   for (int second = 1; second <= 30; ++second) {
     tally.ended(answered(1s * second, 100ms), names, 1s * second);
   }
@@ -80,7 +80,7 @@ struct LiveScreen : testing::Test {
   }
   Names names;
   std::string problem;
-  Tally tally{*parse_slo("ttft=1s,tpot=50ms", problem)};
+  Tally tally{{{"", "chat", *parse_slo("ttft=1s,tpot=50ms", problem)}}};
   LiveView view;
   AdminState state;
 };

@@ -219,6 +219,28 @@ TEST_F(LoadRun, ExitsWithTwoOnABadOption) {
   EXPECT_EQ(exit_code([](LoadOptions& o) { o.rate = 0; }), 2);
 }
 
+TEST_F(LoadRun, AClassOfAWorkloadAsksForItsModelAndIsJudgedByItsLimits) {
+  std::atomic<int> fast{0}, slow{0};
+  ScriptedUpstream upstream([&](Exchange& x) {
+    const bool is_slow = x.arrival().json()["model"] == "slow";
+    ++(is_slow ? slow : fast);
+    answer_exactly(x, is_slow ? 20ms : 0ms, "p/a");
+  });
+  options.rate = 0;
+  options.limit = 0;
+  options.workload = file(".jsonc");
+  std::ofstream{options.workload} << R"({"duration": "300ms", "classes": {
+    "a": {"model": "fast", "rate": [{"per_s": 100}], "output_tokens": 3, "stream_share": 0},
+    "b": {"model": "slow", "rate": [{"per_s": 50}], "output_tokens": 3, "slo": "tpot=1ms"}}})";
+  const auto summary = run(upstream);
+  EXPECT_EQ(summary["classes"]["a"]["ok"], fast.load());
+  EXPECT_EQ(summary["classes"]["b"]["ok"], slow.load());
+  EXPECT_EQ(summary["classes"]["a"]["goodput"]["requests"], fast.load());
+  EXPECT_EQ(summary["classes"]["b"]["goodput"]["requests"], 0);
+  EXPECT_EQ(summary["classes"]["b"]["itl_ms"]["count"], 2 * slow.load());
+  EXPECT_GT(slow.load(), 0);
+}
+
 TEST_F(LoadRun, ABadTraceLineExitsWithTwoAndSendsNothing) {
   ScriptedUpstream upstream([](Exchange& x) { answer_exactly(x, 0ms, "p/a"); });
   options.rate = 0;

@@ -25,7 +25,7 @@ RunResult small_run() {
   RunResult result;
   std::string problem;
   const Slo slo = *parse_slo("ttft=1s,tpot=50ms", problem);
-  result.tally = Tally{slo};
+  result.tally = Tally{{{"", "chat", slo}}};
   const auto a = result.names.number("p/a"), full = result.names.number("queue_full");
   result.records = {stream_of(Outcome::ok, a, 100ms, 11, 20ms), stream_of(Outcome::ok, a, 2s, 11, 20ms),
                     stream_of(Outcome::cut, a, 100ms, 3, 20ms)};
@@ -45,7 +45,7 @@ RunResult small_run() {
 
 Summary small_summary() {
   const RunResult result = small_run();
-  return summarize(result, result.tally.slo());
+  return summarize(result);
 }
 
 TEST(Report, CountsEachOutcomeOnce) {
@@ -78,7 +78,7 @@ TEST(Report, TableShowsEveryFigure) {
 TEST(Report, WarnsWhenTheGeneratorWasLate) {
   RunResult result = small_run();
   for (int k = 0; k < 10; ++k) result.tally.late(20ms);
-  EXPECT_NE(table_of(summarize(result, result.tally.slo())).find("WARNING"), std::string::npos);
+  EXPECT_NE(table_of(summarize(result)).find("WARNING"), std::string::npos);
 }
 
 TEST(Report, ConditionsFollowPathsAndSayWhatIs) {
@@ -96,7 +96,7 @@ TEST(Report, ConditionsFollowPathsAndSayWhatIs) {
 
 TEST(Report, VerdictFailsOnStreamsCutElsewhere) {
   RunResult result = small_run();
-  EXPECT_FALSE(verdict_of(summarize(result, result.tally.slo())).pass);
+  EXPECT_FALSE(verdict_of(summarize(result)).pass);
 }
 
 RunResult killed_run() {
@@ -119,7 +119,7 @@ RunResult killed_run() {
 
 TEST(Report, VerdictPassesWhenOnlyTheKilledBackendsStreamsWereCut) {
   const RunResult result = killed_run();
-  const RunVerdict verdict = verdict_of(summarize(result, result.tally.slo()));
+  const RunVerdict verdict = verdict_of(summarize(result));
   EXPECT_TRUE(verdict.pass) << verdict.text;
   EXPECT_TRUE(verdict.text.ends_with("PASS\n"));
 }
@@ -130,7 +130,7 @@ TEST(Report, VerdictFailsWhenTooFewWereCutOrTheCommandFailed) {
   failed.happened[0].exit_code = 1;
   absent.happened[0].state = Happened::State::waiting;
   for (const RunResult* result : {&few, &failed, &absent}) {
-    const RunVerdict verdict = verdict_of(summarize(*result, result->tally.slo()));
+    const RunVerdict verdict = verdict_of(summarize(*result));
     EXPECT_FALSE(verdict.pass) << verdict.text;
     EXPECT_TRUE(verdict.text.ends_with("FAIL\n"));
   }

@@ -8,6 +8,7 @@
 
 #include "fleet.hpp"
 #include "loadtest/lengths.hpp"
+#include "loadtest/report.hpp"
 #include "loadtest/sim/simulate.hpp"
 
 namespace headgate::loadtest {
@@ -45,10 +46,39 @@ TEST(Simulator, CountsEveryGapBetweenTokens) {
   Fleet fleet(1, 4);
   const RunResult result =
       simulate(fleet.settings, {{0ms, 100, 30, true}, {10s, 100, 20, true}, {20s, 100, 20, false}});
-  const Histogram& itl = result.tally.itl;
+  const Histogram& itl = result.tally.itl(0);
   EXPECT_EQ(itl.count(), 29u + 19u);
   EXPECT_NEAR(itl.quantile_us(0.005), 20'000, 400);
   EXPECT_EQ(itl.max_us(), 20'000);
+}
+
+// Two classes: their routes, limits and counts are their own; a token costs what its pool says.
+TEST(Simulator, TellsClassesQueueWaitAttemptsAndCost) {
+  Fleet fleet(1, 1);
+  std::string problem;
+  fleet.settings.classes = {{"batch", "chat", {}}, {"chat", "chat", *parse_slo("ttft=30ms", problem)}};
+  auto catalog = std::make_shared<config::Catalog>(*fleet.settings.catalog);
+  for (auto& target : catalog->targets) {
+    if (target == nullptr) continue;
+    auto priced = std::make_shared<config::Target>(*target);
+    priced->price = {.input = 1000, .output = 10'000};
+    target = priced;
+  }
+  fleet.settings.catalog = catalog;
+  std::vector<Planned> plan{{0ms, 100, 3, true}, {1ms, 100, 3, true}, {1s, 100, 3, true}};
+  plan[1].traffic_class = plan[2].traffic_class = 1;
+  const Summary summary = summarize(simulate(fleet.settings, plan));
+  EXPECT_EQ(summary["goodput"]["slo"], "the limits of each class");
+  EXPECT_EQ(summary["goodput"]["requests"], 2);
+  EXPECT_EQ(summary["attempts_per_request"], 1.0);
+  EXPECT_EQ(summary["queue_ms"]["max"], 61.5);  // sent 1 ms after the first, which took 62.5 ms
+  EXPECT_EQ(summary["classes"]["batch"]["requests"], 1);
+  EXPECT_EQ(summary["classes"]["batch"]["queue_ms"]["max"], 0.0);
+  EXPECT_EQ(summary["classes"]["chat"]["requests"], 2);
+  EXPECT_EQ(summary["classes"]["chat"]["goodput"]["requests"], 1);
+  EXPECT_EQ(summary["classes"]["chat"]["itl_ms"]["count"], 4);
+  EXPECT_EQ(summary["cost_usd"], 0.39);  // 300 and 9 tokens
+  EXPECT_NE(table_of(summary).find("\nchat         chat                 2         0    50.0 %"), std::string::npos);
 }
 
 // Its first token is made in time and arrives too late: who asked has seen nothing.
@@ -211,7 +241,8 @@ TEST(Simulate, NamesWhatItDoesNotKnow) {
   model.load.model = "chatt";
   EXPECT_EQ(says(model), "headgate simulate: model \"chatt\" is unknown; did you mean \"chat\"?\n");
   profile.profiles = {"demoo"};
-  EXPECT_EQ(says(profile), "headgate simulate: profile \"demoo\" is unknown; did you mean \"demo\"?\n");
+  EXPECT_EQ(says(profile),
+            "headgate simulate: profile \"demoo\" is unknown and no file that can be read; did you mean \"demo\"?\n");
   pool.profiles = {"demo", "smal=demo"};
   EXPECT_EQ(says(pool), "headgate simulate: pool \"smal\" is unknown; did you mean \"small\"?\n");
   SimulateOptions condition;

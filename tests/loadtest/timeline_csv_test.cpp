@@ -27,7 +27,8 @@ TEST(TimelineCsv, TellsEachSecond) {
                     ended(Outcome::ok, 2s, 2100ms, 2050ms), Record{}};
   std::string problem;
   std::ostringstream out;
-  write_timeline(out, result, *parse_slo("ttft=250ms", problem));
+  result.tally = Tally{{{"", "chat", *parse_slo("ttft=250ms", problem)}}};
+  write_timeline(out, result);
   EXPECT_EQ(out.str(),
             "second,sent,ok,refused,failed,cut,left,good,in_progress,ttft_p50_ms,ttft_p99_ms\n"
             "0,3,0,1,0,0,0,0,2,100,300\n"

@@ -101,7 +101,7 @@ World::World(std::uint64_t seed) {
   auto loaded = config::load_text(config.dump(1), [](const std::string&) { return std::nullopt; });
   for (const config::Problem& problem : loaded.problems) ADD_FAILURE() << config::to_text(problem, config.dump(1));
   settings.catalog = config::make_catalog(std::move(loaded.options.value()), ids, 1);
-  settings.route = "chat";
+  settings.classes = {{"", "chat"}};
   settings.network = dice.up_to(2ms);
   settings.callers = {.retries = dice.below(3), .seed = seed};
   if (dice.one_in(2)) settings.callers.patience = 100ms + dice.up_to(6s);
