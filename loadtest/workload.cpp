@@ -87,7 +87,8 @@ void check_rates(const Workload& workload, const config::Place& root, config::Pr
     for (std::size_t n = 0; n < one.rate.size(); ++n) {
       const config::Place place = rates.item(n);
       if (n == 0 && one.rate[n].at != Nanos(0)) problems.add(place.line, place.path, "the first rate must be at 0s");
-      if (n == 0 && one.rate[n].ramp) problems.add(place.line, place.path, "the first rate has none before it to ramp from");
+      if (n == 0 && one.rate[n].ramp)
+        problems.add(place.line, place.path, "the first rate has none before it to ramp from");
       if (n > 0 && one.rate[n].at <= one.rate[n - 1].at)
         problems.add(place.line, place.path, "at must be later than that of the rate before");
       highest = std::max(highest, one.rate[n].per_s);
@@ -113,8 +114,7 @@ class RateClock {
       const double from = points_[piece_].per_s;
       // Cut off by the end of the run, a ramp goes as far as it has come.
       const bool ramps = !last && points_[piece_ + 1].ramp;
-      const double slope =
-          ramps ? (points_[piece_ + 1].per_s - from) / (seconds(points_[piece_ + 1].at) - begin) : 0;
+      const double slope = ramps ? (points_[piece_ + 1].per_s - from) / (seconds(points_[piece_ + 1].at) - begin) : 0;
       const double length = end - begin, holds = from * length + slope * length * length / 2;
       if (due <= before_ + holds) return begin + into(due - before_, from, slope, length);
       before_ += holds;

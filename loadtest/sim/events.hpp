@@ -20,6 +20,7 @@ struct SimEvent {
     ended,        // its answer's end, at the gateway
     limit,        // one of its attempt's time limits
     fault,        // number `who` of the settings
+    change,       // the same: to the gateway
     probe,        // of endpoint `who`; serial: Probing's
     tick,         // the Dispatcher's own
   };

@@ -25,6 +25,7 @@ namespace headgate::loadtest {
 // How a server is from some time on.
 struct ServerState {
   bool down = false, stalled = false;
+  bool no_socket = false;  // the gateway has no descriptor left for a connection to it
   double slowness = 1;
   std::uint16_t status = 0;  // 0: it works; else its answer to every request
   Nanos retry_after{0};      // with that status

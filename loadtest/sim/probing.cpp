@@ -11,9 +11,14 @@ constexpr std::uint32_t settled_after = 10;  // answers alike, on top of those t
 
 Probing::Probing(const config::Catalog& catalog, std::size_t endpoints)
     : seed_(catalog.options.seed), probes_(endpoints) {
+  replan(catalog);
+}
+
+void Probing::replan(const config::Catalog& catalog) {
+  for (Probe& probe : probes_) probe.options = nullptr;
   for (const config::ProbeTarget& target : catalog.probes) {
     const std::size_t endpoint = policies::index(target.endpoint);
-    if (endpoint < endpoints) probes_[endpoint].options = &target.probe;
+    if (endpoint < probes_.size()) probes_[endpoint].options = &target.probe;
   }
 }
 
@@ -35,6 +40,7 @@ Time Probing::changed(std::uint32_t endpoint, Time now) {
 
 Time Probing::answered(std::uint32_t endpoint, Time now, bool ok, Time quiet_until) {
   Probe& probe = probes_[endpoint];
+  if (probe.options == nullptr) return probe.next = never;
   probe.alike = ok == probe.ok ? std::min(probe.alike + 1, settled_after * 1000) : 1;
   probe.ok = ok;
   const bool settled = probe.alike >= settled_after + std::max(probe.options->fall, probe.options->rise);

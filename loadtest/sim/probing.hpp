@@ -14,6 +14,8 @@ class Probing {
  public:
   Probing(const config::Catalog& catalog, std::size_t endpoints);
 
+  void replan(const config::Catalog& catalog);  // whom no one asks after any more is asked no more
+
   // A fault has changed the server: when it is probed next; never: a probe is on its way already, or it has none.
   Time changed(std::uint32_t endpoint, Time now);
   // Of the probe that was set last; one of another serial is stale.

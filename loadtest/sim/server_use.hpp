@@ -1,31 +1,17 @@
-// How a model server was used, from its engine's counts.
+// How the model servers of a simulation were used, from the counts of their engines.
 #pragma once
 
-#include <string>
+#include <vector>
 
 #include "backends/engine/engine.hpp"
-#include "config/options.hpp"
+#include "config/catalog.hpp"
 #include "loadtest/runner.hpp"
 
 namespace headgate::loadtest {
 
-inline ServerUse server_use(std::string name, const engine::EngineCounts& counts, std::uint32_t blocks,
-                            const config::PriceOptions& price, Nanos run) {
-  const auto part = [](auto some, auto all) {
-    return all == 0 ? 0.0 : static_cast<double>(some) / static_cast<double>(all);
-  };
-  return {.name = std::move(name),
-          .busy = part(counts.busy.count(), run.count()),
-          .batch = part(counts.in_batches, counts.steps),
-          .kv_held = part(counts.held_blocks, counts.steps * blocks),
-          .cost_usd = (price.input * static_cast<double>(counts.prompt_tokens - counts.cached_tokens) +
-                       price.cached * static_cast<double>(counts.cached_tokens) +
-                       price.output * static_cast<double>(counts.output_tokens)) /
-                      1e6,
-          .prompt_tokens = counts.prompt_tokens,
-          .cached_tokens = counts.cached_tokens,
-          .output_tokens = counts.output_tokens,
-          .preemptions = counts.preemptions};
-}
+// One for each endpoint of the catalog, under the name and at the price of the first backend there. Profiles and counts
+// by endpoint id.
+std::vector<ServerUse> server_use(const config::Catalog& catalog, const std::vector<engine::Profile>& profiles,
+                                  const std::vector<engine::EngineCounts>& counts, Nanos run);
 
 }  // namespace headgate::loadtest

@@ -15,13 +15,14 @@ namespace {
 
 using What = SimEvent::What;
 
-constexpr Time start = Time{} + std::chrono::hours(1);  // zero means "not set" in places
+constexpr Time start = sim_start;
 constexpr std::uint64_t body_bytes_per_token = 5;
 
 class Simulator {
  public:
   Simulator(const SimSettings& settings, const std::vector<Planned>& plan)
       : settings_(settings),
+        catalog_(settings.catalog),
         plan_(plan),
         dispatcher_(settings.catalog->plan),
         probing_(*settings.catalog, settings.profiles.size()),
@@ -40,6 +41,7 @@ class Simulator {
   RunResult run() {
     if (!plan_.empty()) events_.put({start + plan_[0].at, What::arrival, 0});
     if (!settings_.faults.empty()) events_.put({after(start, settings_.faults[0].at), What::fault, 0});
+    if (!settings_.changes.empty()) events_.put({after(start, settings_.changes[0].at), What::change, 0});
     while (!events_.empty() && result_.tally.whole().ended < plan_.size()) {
       const SimEvent event = events_.take();
       now_ = event.at;
@@ -53,7 +55,9 @@ class Simulator {
       }
     }
     result_.simulated = true;
-    tell_of_servers();
+    for (std::uint32_t endpoint = 0; endpoint < engines_.size(); ++endpoint)
+      lost_[endpoint] += engines_[endpoint].counts();
+    result_.servers = server_use(*catalog_, settings_.profiles, lost_, result_.duration);
     return std::move(result_);
   }
 
@@ -74,23 +78,6 @@ class Simulator {
     policies::Outcome outcome;
   };
 
-  void tell_of_servers() {
-    for (std::uint32_t endpoint = 0; endpoint < engines_.size(); ++endpoint) {
-      lost_[endpoint] += engines_[endpoint].counts();
-      const std::uint32_t blocks = engines_[endpoint].memory().size();
-      const config::Target* const first = first_backend_at(endpoint);
-      if (first == nullptr) continue;
-      result_.servers.push_back(server_use(first->name, lost_[endpoint], blocks, first->price, result_.duration));
-    }
-  }
-
-  const config::Target* first_backend_at(std::uint32_t endpoint) const {
-    for (const auto& target : settings_.catalog->targets) {
-      if (target != nullptr && policies::index(target->endpoint) == endpoint) return target.get();
-    }
-    return nullptr;
-  }
-
   Record& record(std::uint32_t request) { return result_.records[request]; }
 
   void happen(const SimEvent& event) {
@@ -99,6 +86,7 @@ class Simulator {
     if (event.what == What::again) return send(event.who);
     if (event.what == What::patience) return lose_patience(event.who);
     if (event.what == What::fault) return apply_fault(event.who);
+    if (event.what == What::change) return apply_change(event.who);
     if (event.what == What::probe) return event.serial == probing_.serial(event.who) ? probe(event.who) : void();
     if (event.what == What::tick) {
       promised_wake_ = never;
@@ -135,12 +123,13 @@ class Simulator {
     const Planned& planned = plan_[request];
     if (record(request).outcome != Outcome::pending) return;  // left meanwhile
     const std::string& model = settings_.classes[planned.traffic_class].model;
-    const config::Route& route = settings_.catalog->routes.find(model)->second;
+    const auto route = catalog_->routes.find(model);
+    if (route == catalog_->routes.end()) return conclude(request, Outcome::refused, "model_not_found");
     live_[request].sent = now_;
     live_[request].started = false;
     live_[request].id = dispatcher_.arrive(now_,
                                            {.owner = {.shard = 0, .slot = request},
-                                            .route = route.id,
+                                            .route = route->second.id,
                                             .body_bytes = planned.input * body_bytes_per_token,
                                             .prompt_tokens = planned.input,
                                             .stream = planned.stream,
@@ -175,7 +164,7 @@ class Simulator {
     ++mine.attempts;
     if (!std::exchange(live.started, true)) mine.queued = now_ - live.sent;
     forget_content(mine);  // none of an earlier attempt's has been seen
-    mine.backend = result_.names.number(settings_.catalog->targets[policies::index(go.backend)]->name);
+    mine.backend = result_.names.number(catalog_->targets[policies::index(go.backend)]->name);
     events_.put({now_ + settings_.network, What::submit, request, live.serial});
     for (const Time by : {live.first_token_by, live.end_by}) events_.put({by, What::limit, request, live.serial});
   }
@@ -190,6 +179,7 @@ class Simulator {
     const Planned& planned = plan_[request];
     const ServerState& server = states_[live.endpoint];
     if (server.down) return come_to_nothing(request, {.end = policies::End::connect});
+    if (server.no_socket) return come_to_nothing(request, {.end = policies::End::no_socket});
     if (server.status != 0) {
       const policies::Outcome said{
           .end = policies::End::status, .status = server.status, .retry_after = server.retry_after};
@@ -236,6 +226,22 @@ class Simulator {
     if (fault.state.stalled && !old.stalled) engine.freeze(now_);
     engine.slow_down(fault.state.slowness);
     promise(endpoint);
+    look_again(endpoint);
+  }
+
+  void apply_change(std::uint32_t number) {
+    if (number + 1 < settings_.changes.size())
+      events_.put({after(start, settings_.changes[number + 1].at), What::change, number + 1});
+    const SimChange& change = settings_.changes[number];
+    if (change.reload == nullptr) return dispatcher_.set_by_hand(now_, change.endpoint, change.by_hand, orders_);
+    catalog_ = change.reload;
+    dispatcher_.replan(now_, catalog_->plan, orders_);
+    probing_.replan(*catalog_);
+    // One that came with it and is down already is found out as any other is.
+    for (std::uint32_t endpoint = 0; endpoint < engines_.size(); ++endpoint) look_again(endpoint);
+  }
+
+  void look_again(std::uint32_t endpoint) {
     const Time probe = probing_.changed(endpoint, now_);
     events_.put({probe, What::probe, endpoint, probing_.serial(endpoint)});
   }
@@ -328,8 +334,7 @@ class Simulator {
     engines_[live.endpoint].cancel(now_, std::exchange(live.key, engine::RequestKey::none));
     if (outcome.end == policies::End::ok && outcome.status != 200) {
       record(request).status = outcome.status;
-      record(request).reason = result_.names.number("longer than the server's memory");
-      conclude(request, Outcome::failed_before_first_token);
+      conclude(request, Outcome::failed_before_first_token, "longer than the server's memory");
     } else if (outcome.end == policies::End::ok) {
       record(request).status = 200;
       record(request).reported_output = outcome.output_tokens;
@@ -350,12 +355,16 @@ class Simulator {
       ++mine.sends;
       return;
     }
-    mine.reason = result_.names.number(std::string(code.name));
-    conclude(request, code.refuses ? Outcome::refused : begun ? Outcome::cut : Outcome::failed_before_first_token);
+    conclude(request,
+             code.refuses ? Outcome::refused
+             : begun      ? Outcome::cut
+                          : Outcome::failed_before_first_token,
+             code.name);
   }
 
-  void conclude(std::uint32_t request, Outcome outcome) {
+  void conclude(std::uint32_t request, Outcome outcome, std::string_view reason = {}) {
     Record& mine = record(request);
+    mine.reason = result_.names.number(std::string(reason));
     if (outcome != Outcome::ok && !live_[request].committed) forget_content(mine);  // it was still on its way
     mine.outcome = outcome;
     mine.ended = now_ - start;
@@ -364,6 +373,7 @@ class Simulator {
   }
 
   const SimSettings& settings_;
+  std::shared_ptr<const config::Catalog> catalog_;  // in use
   const std::vector<Planned>& plan_;
   policies::Dispatcher dispatcher_;
   Probing probing_;

@@ -21,10 +21,21 @@
 
 namespace headgate::loadtest {
 
+inline constexpr Time sim_start{std::chrono::hours(1)};  // the first arrival; zero means "not set" in places
+
+// Done to the gateway while it serves.
+struct SimChange {
+  Nanos at{};                                       // since the first arrival
+  std::shared_ptr<const config::Catalog> reload{};  // of the same IdBook; null: the endpoint is set by hand
+  policies::EndpointId endpoint{};
+  policies::HandSetting by_hand{};
+};
+
 struct SimSettings {
   std::shared_ptr<const config::Catalog> catalog;
+  std::vector<SimChange> changes;         // by time
   std::vector<TrafficClass> classes;      // of the plan; their models are routes of the catalog
-  std::vector<engine::Profile> profiles;  // by endpoint id
+  std::vector<engine::Profile> profiles;  // by endpoint id, of all catalogs
   std::vector<SimFault> faults;           // by time
   Callers callers;
   Nanos network = std::chrono::microseconds(250);

@@ -53,15 +53,15 @@ TEST(Workload, ARampRisesAndFallsEvenly) {
 
 // The end of the run cuts a ramp: it has come as far as it has.
 TEST(Workload, ARampThatIsCutOffDoesNotReachItsRate) {
-  const auto requests =
-      draw_workload(workload_of(R"({"a": {"rate": [{"per_s": 0}, {"at": "200s", "per_s": 100, "ramp": true}]}})"), 3, 0);
+  const auto requests = draw_workload(
+      workload_of(R"({"a": {"rate": [{"per_s": 0}, {"at": "200s", "per_s": 100, "ramp": true}]}})"), 3, 0);
   expect_about(requests.size(), 2500);
   EXPECT_LE(requests.back().at, 100s);
 }
 
 TEST(Workload, GammaGapsHaveTheirMeanAndVariation) {
-  const auto requests = draw_workload(
-      workload_of(R"({"a": {"rate": [{"per_s": 100}], "arrivals": "gamma", "cv": 2}})", "1000s"), 1, 0);
+  const auto requests =
+      draw_workload(workload_of(R"({"a": {"rate": [{"per_s": 100}], "arrivals": "gamma", "cv": 2}})", "1000s"), 1, 0);
   std::vector<double> gaps;
   for (std::size_t n = 1; n < requests.size(); ++n) gaps.push_back(seconds(requests[n]) - seconds(requests[n - 1]));
   double mean = 0, squares = 0;
@@ -76,7 +76,8 @@ TEST(Workload, ClassesKeepTheirNumbersLengthsAndStreams) {
     "chat": {"rate": [{"per_s": 20}], "lengths": "azure-conv"},
     "batch": {"model": "slow", "rate": [{"per_s": 5}], "prompt_tokens": 900, "output_tokens": 7, "stream_share": 0}})");
   const auto requests = draw_workload(workload, 1, 0);
-  EXPECT_TRUE(std::is_sorted(requests.begin(), requests.end(), [](const auto& a, const auto& b) { return a.at < b.at; }));
+  EXPECT_TRUE(
+      std::is_sorted(requests.begin(), requests.end(), [](const auto& a, const auto& b) { return a.at < b.at; }));
   std::size_t batch = 0, chat = 0;
   for (const Planned& planned : requests) {
     planned.traffic_class == 0 ? ++batch : ++chat;  // by name
@@ -94,10 +95,9 @@ TEST(Workload, ClassesKeepTheirNumbersLengthsAndStreams) {
 }
 
 TEST(Workload, LimitsOfAClassGoBeforeThoseOfTheRun) {
-  const WorkloadResult result =
-      read_workload(R"({"duration": "1s", "classes": {"a": {"rate": [{"per_s": 1}]},
+  const WorkloadResult result = read_workload(R"({"duration": "1s", "classes": {"a": {"rate": [{"per_s": 1}]},
                         "b": {"rate": [{"per_s": 1}], "slo": "e2e=9s", "model": "m"}}})",
-                    "w.jsonc", "ttft=1s");
+                                              "w.jsonc", "ttft=1s");
   ASSERT_EQ(result.problem, "");
   ASSERT_EQ(result.classes.size(), 2u);
   EXPECT_EQ(result.classes[0].slo.text, "ttft=1s");
@@ -116,14 +116,18 @@ TEST(Workload, NamesTheLineAndWhatIsWrong) {
   EXPECT_EQ(one(R"("rates": [])"),
             "w.jsonc:2: $.classes.a.rates: unknown field; did you mean \"rate\"?\n"
             "w.jsonc:2: $.classes.a.rate: is missing and has no default: Requests per second, over time.");
-  EXPECT_EQ(one(R"("rate": [{"at": "3s", "per_s": 1}])"), "w.jsonc:2: $.classes.a.rate[0]: the first rate must be at 0s");
+  EXPECT_EQ(one(R"("rate": [{"at": "3s", "per_s": 1}])"),
+            "w.jsonc:2: $.classes.a.rate[0]: the first rate must be at 0s");
   EXPECT_EQ(one(R"("rate": [{"per_s": 1}, {"per_s": 2}])"),
             "w.jsonc:2: $.classes.a.rate[1]: at must be later than that of the rate before");
   EXPECT_EQ(one(R"("rate": [{"per_s": 0}])"), "w.jsonc:2: $.classes.a.rate: no rate is over 0");
-  EXPECT_EQ(one(R"("rate": [{"per_s": 1}], "arrivals": "gama")").find("w.jsonc:2: $.classes.a.arrivals: is \"gama\""), 0u);
-  EXPECT_EQ(one(R"("rate": [{"per_s": 1}], "slo": "ttf=1s")").find("w.jsonc:2: $.classes.a.slo: is \"ttf=1s\", must be limits"),
+  EXPECT_EQ(one(R"("rate": [{"per_s": 1}], "arrivals": "gama")").find("w.jsonc:2: $.classes.a.arrivals: is \"gama\""),
             0u);
-  EXPECT_EQ(read_workload_file("/nowhere/w.jsonc", "").problem, "workload /nowhere/w.jsonc cannot be read, or is empty");
+  EXPECT_EQ(one(R"("rate": [{"per_s": 1}], "slo": "ttf=1s")")
+                .find("w.jsonc:2: $.classes.a.slo: is \"ttf=1s\", must be limits"),
+            0u);
+  EXPECT_EQ(read_workload_file("/nowhere/w.jsonc", "").problem,
+            "workload /nowhere/w.jsonc cannot be read, or is empty");
 }
 
 }  // namespace

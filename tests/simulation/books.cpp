@@ -1,9 +1,12 @@
 #include "books.hpp"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <stdexcept>
 
+#include "policies/answer_codes.hpp"
 #include "random_world.hpp"
 
 namespace headgate::loadtest {
@@ -16,50 +19,46 @@ struct Wrong : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+constexpr std::array<const char*, 4> why_names{"first", "queued", "retry", "evacuation"};
+
 void check(bool holds, const char* what) {
   if (!holds) throw Wrong(what);
 }
 
 bool is_free(const policies::EndpointState& endpoint) {
-  return endpoint.health == policies::HealthState::up && endpoint.in_flight < endpoint.max_in_flight;
+  return endpoint.planned && !endpoint.drained && endpoint.health == policies::HealthState::up &&
+         endpoint.in_flight < endpoint.max_in_flight;
 }
 
 class Books {
  public:
-  explicit Books(const World& world) : world_(world) {
-    for (const policies::PoolPlan& pool : world.settings.catalog->plan.pools) {
-      queue_max_[pool.id] = pool.queue.requests_max;
-      for (const policies::BackendPlan& backend : pool.backends) members_[pool.id].insert(backend.endpoint);
-    }
-  }
+  explicit Books(const World& world) : world_(world) { use(*world.settings.catalog); }
 
   void look(Time now, const policies::Dispatcher& dispatcher, const policies::Orders& orders) {
     check(++events_ < events_max, "it does not end");
-    free_before_.clear();
-    for (const policies::EndpointState& endpoint : seen_.endpoints) {
-      if (is_free(endpoint)) free_before_.insert(endpoint.id);
-    }
+    before_ = seen_;
     dispatcher.snapshot(seen_);
+    const bool changed = take_changes(now);
+    count_from_snapshot();
     look_at_counts();
     // What the first content of an answer opens is handed out by the tick that is due then.
     if (dispatcher.next_wake() > now)
       check(!somebody_waits_beside_a_free_server(), "somebody waits beside a free server");
     for (const policies::Order& order : orders) {
-      if (const auto* start = std::get_if<policies::Start>(&order.what)) look_at_start(now, order, *start);
-      if (std::holds_alternative<policies::Answer>(order.what))
+      if (const auto* start = std::get_if<policies::Start>(&order.what)) look_at_start(now, order, *start, changed);
+      if (const auto* answer = std::get_if<policies::Answer>(&order.what)) {
         check(answered_.insert(order.request).second, "answered twice");
+        ++ordered_["answer " + std::string(policies::answer_code(answer->code).name)];
+      }
     }
   }
 
   void look_at_end(const RunResult& result) const {
     check(result.tally.whole().ended == world_.plan.size(), "a request never ended");
     check(seen_.requests == 0 && seen_.waiting == 0, "someone is counted after the end");
-    std::uint64_t started = 0, attempts = 0, ends = 0, successes = 0;
-    for (const policies::EndpointState& endpoint : seen_.endpoints) {
+    std::uint64_t attempts = 0, ends = 0;
+    for (const policies::EndpointState& endpoint : seen_.endpoints)
       check(endpoint.in_flight == 0, "a slot is held after the end");
-      started += endpoint.attempts_total;
-      successes += endpoint.successes_total;
-    }
     for (const policies::PoolState& pool : seen_.pools)
       check(pool.queued == 0 && pool.queued_bytes == 0, "a place in a queue is held after the end");
     for (std::size_t n = 0; n < world_.plan.size(); ++n) {
@@ -68,26 +67,77 @@ class Books {
     }
     for (const std::uint64_t outcome : result.tally.outcomes) ends += outcome;
     check(ends == world_.plan.size(), "a request ended more than once");
-    check(attempts == started, "attempts are counted wrong");
-    const policies::RetryOptions& retry = world_.settings.catalog->plan.routes.at(0).retry;
-    const double credit = retry.budget_initial + retry.budget_per_success * static_cast<double>(successes);
+    check(attempts == starts_, "attempts are counted wrong");
+    if (!reloaded_) check(totals_.attempts == starts_, "servers count other attempts than were ordered");
+    // A server's counts leave with it: then each attempt may have been a success.
+    const auto successes = static_cast<double>(reloaded_ ? starts_ : totals_.successes);
+    const double credit = budget_initial_ + budget_per_success_ * successes;
     check(static_cast<double>(retries_) <= credit + static_cast<double>(retried_.size()) + 1e-6,
           "over the retry budget");
   }
 
+  const std::map<std::string, std::uint64_t>& ordered() const { return ordered_; }
+
  private:
+  struct Totals {
+    std::uint64_t attempts = 0, failures = 0, successes = 0;
+  };
+
+  void use(const config::Catalog& catalog) {
+    members_.clear();
+    for (const policies::PoolPlan& pool : catalog.plan.pools) {
+      queue_max_[pool.id] = pool.queue.requests_max;
+      for (const policies::BackendPlan& backend : pool.backends) members_[pool.id].insert(backend.endpoint);
+    }
+    const policies::RoutePlan& route = catalog.plan.routes.at(0);
+    spills_ = route.ttft_budget.has_value();
+    attempts_max_ = std::max(attempts_max_, route.retry.attempts_max);
+    budget_initial_ += route.retry.budget_initial;  // a route that comes anew has its own
+    budget_per_success_ = std::max(budget_per_success_, route.retry.budget_per_success);
+  }
+
+  // True: a reload or an operator came in between.
+  bool take_changes(Time now) {
+    const std::size_t old = changes_;
+    const auto& changes = world_.settings.changes;
+    for (; changes_ < changes.size() && sim_start + changes[changes_].at <= now; ++changes_) {
+      if (changes[changes_].reload == nullptr) continue;
+      use(*changes[changes_].reload);
+      reloaded_ = true;
+      moved_ += before_.waiting;
+    }
+    return changes_ != old;
+  }
+
+  void count_from_snapshot() {
+    totals_ = {};
+    for (const policies::EndpointState& endpoint : seen_.endpoints) {
+      totals_.attempts += endpoint.attempts_total;
+      totals_.successes += endpoint.successes_total;
+      failures_seen_[endpoint.id] = std::max(failures_seen_[endpoint.id], endpoint.failures_total);
+    }
+    for (const auto& [id, failures] : failures_seen_) totals_.failures += failures;
+  }
+
+  const policies::EndpointState* before(policies::EndpointId id) const {
+    for (const policies::EndpointState& endpoint : before_.endpoints) {
+      if (endpoint.id == id) return &endpoint;
+    }
+    return nullptr;
+  }
+
   // No server over its limit, no queue over its bound, nobody counted who is not there.
   void look_at_counts() const {
     std::uint32_t in_flight = 0;
-    std::uint64_t failures = 0;
     for (const policies::EndpointState& endpoint : seen_.endpoints) {
-      check(endpoint.in_flight <= endpoint.max_in_flight, "a server over its limit");
+      const policies::EndpointState* const old = before(endpoint.id);  // a reload may have lowered its limit
+      const bool within = endpoint.in_flight <= endpoint.max_in_flight || (old && endpoint.in_flight <= old->in_flight);
+      check(within, "a server over its limit");
       in_flight += endpoint.in_flight;
-      failures += endpoint.failures_total;
     }
     for (const policies::PoolState& pool : seen_.pools) {
-      // Who was admitted once may wait for another try when the queue is full.
-      check(pool.queued <= queue_max_.at(pool.id) + failures, "a queue over its bound");
+      // Who was admitted once may wait for another try, or move with a reload, when the queue is full.
+      check(pool.queued <= queue_max_.at(pool.id) + totals_.failures + moved_, "a queue over its bound");
       check(pool.queued <= seen_.waiting, "more in a queue than wait");
       check((pool.queued == 0) == (pool.queued_bytes == 0), "bytes of nobody in a queue");
     }
@@ -97,30 +147,32 @@ class Books {
 
   // While nothing has failed, so that nobody avoids a server.
   bool somebody_waits_beside_a_free_server() const {
-    std::uint64_t failures = 0;
-    for (const policies::EndpointState& endpoint : seen_.endpoints) failures += endpoint.failures_total;
-    if (failures > 0) return false;
+    if (totals_.failures > 0) return false;
     for (const policies::PoolState& pool : seen_.pools) {
       if (pool.queued == 0) continue;
       for (const policies::EndpointState& endpoint : seen_.endpoints) {
-        if (is_free(endpoint) && members_.at(pool.id).contains(endpoint.id)) return true;
+        const auto members = members_.find(pool.id);
+        if (is_free(endpoint) && members != members_.end() && members->second.contains(endpoint.id)) return true;
       }
     }
     return false;
   }
 
-  void look_at_start(Time now, const policies::Order& order, const policies::Start& start) {
+  void look_at_start(Time now, const policies::Order& order, const policies::Start& start, bool changed) {
     check(now < start.end_by && now < start.first_byte_by, "started after its deadline");
     check(!answered_.contains(order.request), "started after its answer");
+    ++starts_;
+    ++ordered_["start " + std::string(why_names[static_cast<std::size_t>(start.why)])];
     std::set<policies::EndpointId>& tried = tried_[order.request];
     const bool again = !tried.insert(start.endpoint).second;
     if (start.why == policies::Why::retry) {
       ++retries_;
       retried_.insert(order.request);
     }
-    if (!again || world_.settings.catalog->plan.routes.at(0).ttft_budget) return;
+    if (!again || spills_ || changed) return;
     for (const policies::EndpointState& other : seen_.endpoints) {
-      const bool all_along = free_before_.contains(other.id) && is_free(other);
+      const policies::EndpointState* const old = before(other.id);
+      const bool all_along = old != nullptr && is_free(*old) && is_free(other);
       check(!all_along || tried.contains(other.id), "the same server again though another was free");
     }
   }
@@ -129,7 +181,7 @@ class Books {
     check(record.outcome != Outcome::pending, "a request has no outcome");
     check(record.ended >= record.intended, "ended before it began");
     check(record.sends <= world_.settings.callers.retries + 1, "sent too often");
-    check(record.attempts <= world_.attempts_max * record.sends, "more attempts than allowed");
+    check(record.attempts <= attempts_max_ * record.sends, "more attempts than allowed");
     if (record.outcome == Outcome::ok) {
       check(record.content_events == planned.output, "an answer is not whole");
     } else if (record.outcome == Outcome::cut) {
@@ -142,9 +194,16 @@ class Books {
   const World& world_;
   std::map<policies::PoolId, std::uint32_t> queue_max_;
   std::map<policies::PoolId, std::set<policies::EndpointId>> members_;
-  policies::Snapshot seen_;
-  std::set<policies::EndpointId> free_before_;  // this event
-  std::uint64_t events_ = 0, retries_ = 0;
+  policies::Snapshot seen_, before_;  // before_: this event
+  std::size_t changes_ = 0;           // that have been made
+  bool reloaded_ = false, spills_ = false;
+  std::uint64_t events_ = 0, starts_ = 0, retries_ = 0;
+  std::uint64_t moved_ = 0;  // waiting at the reloads
+  Totals totals_;
+  std::map<policies::EndpointId, std::uint64_t> failures_seen_;
+  std::uint32_t attempts_max_ = 0;
+  double budget_initial_ = 0, budget_per_success_ = 0;
+  std::map<std::string, std::uint64_t> ordered_;
   std::map<policies::RequestId, std::set<policies::EndpointId>> tried_;
   std::set<policies::RequestId> answered_, retried_;
 };
@@ -172,6 +231,7 @@ Played play_world(std::uint64_t seed) {
     books.look_at_end(result);
     for (const Record& record : result.records)
       ++played.ends[std::string(name_of(record.outcome)) + " " + result.names[record.reason]];
+    played.orders = books.ordered();
     if (seed % 10 != 0) return played;
     World again(seed);
     check_same(result, simulate(again.settings, again.plan));

@@ -8,8 +8,9 @@
 namespace headgate::loadtest {
 
 struct Played {
-  std::string wrong;                          // the first thing that was; empty: nothing
-  std::map<std::string, std::uint64_t> ends;  // "refused queue_full": how many requests
+  std::string wrong;                            // the first thing that was; empty: nothing
+  std::map<std::string, std::uint64_t> ends;    // "refused queue_full": how many requests
+  std::map<std::string, std::uint64_t> orders;  // "start retry", "answer queue_full": how many
 };
 
 // Plays the world of that seed; every tenth twice, which must be the same.

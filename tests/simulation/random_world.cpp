@@ -8,9 +8,7 @@
 #include "policies/base/random.hpp"
 
 namespace headgate::loadtest {
-namespace {
 
-using namespace std::chrono_literals;
 using nlohmann::json;
 
 class Dice {
@@ -28,16 +26,20 @@ class Dice {
   std::uint64_t seed_, n_ = 0;
 };
 
+namespace {
+
+using namespace std::chrono_literals;
+
 json random_pool(Dice& dice, std::uint32_t number, const json& probe) {
   json pool;
   constexpr const char* balances[] = {"p2c", "least_in_flight", "round_robin", "weighted"};
   pool["balance"] = balances[dice.below(4)];
-  pool["queue"] = {{"requests_max", dice.below(12)}, {"wait_max", dice.ms(50, 3000)}};
+  pool["queue"] = {{"requests_max", dice.below(dice.one_in(2) ? 12 : 60)}, {"wait_max", dice.ms(50, 3000)}};
   pool["probe"] = probe;
   const std::uint32_t own = dice.between(1, 4);
   for (std::uint32_t n = 0; n < own; ++n) {
     pool["backends"].push_back({{"url", "http://127.0.0.1:" + std::to_string(9001 + number * 10 + n)},
-                                {"slots", dice.between(1, 4)},
+                                {"slots", dice.between(1, dice.one_in(2) ? 3 : 12)},
                                 {"weight", dice.between(1, 3)}});
   }
   // A server of several pools, which share its slots.
@@ -45,7 +47,7 @@ json random_pool(Dice& dice, std::uint32_t number, const json& probe) {
   return pool;
 }
 
-json random_config(Dice& dice, std::uint32_t& attempts_max) {
+json random_config(Dice& dice) {
   json config = {{"listen", {{"allow_anonymous", true}}}, {"seed", dice.below(1000)}};
   const std::uint32_t pools = dice.between(1, 3);
   json names = json::array();
@@ -56,12 +58,11 @@ json random_config(Dice& dice, std::uint32_t& attempts_max) {
     config["pools"][name] = random_pool(dice, n, probe);
     names.push_back(name);
   }
-  attempts_max = dice.between(1, 4);
   json& route = config["routes"]["chat"];
   route["pools"] = names;
   if (dice.one_in(3)) route["ttft_budget"] = dice.ms(20, 800);
   route["retry"] = {
-      {"attempts_max", attempts_max}, {"budget_initial", dice.below(5)}, {"after_delivery", !dice.one_in(4)}};
+      {"attempts_max", dice.between(1, 4)}, {"budget_initial", dice.below(5)}, {"after_delivery", !dice.one_in(4)}};
   route["timeouts"] = {{"idle", dice.ms(300, 3000)},
                        {"first_token", dice.ms(200, 4000)},
                        {"first_byte", dice.ms(1000, 8000)},
@@ -72,9 +73,10 @@ json random_config(Dice& dice, std::uint32_t& attempts_max) {
 
 ServerState random_state(Dice& dice) {
   ServerState state;
-  switch (dice.below(6)) {
+  switch (dice.below(8)) {
     case 0:
     case 1:
+    case 7:
       state.down = true;
       break;
     case 2:
@@ -84,8 +86,11 @@ ServerState random_state(Dice& dice) {
       state.slowness = 1 + dice.below(30);
       break;
     case 4:
-      state.status = static_cast<std::uint16_t>(dice.one_in(2) ? 429 : 503);
+      state.status = std::array<std::uint16_t, 3>{429, 503, 401}[dice.below(3)];
       state.retry_after = dice.up_to(3s);
+      break;
+    case 5:
+      state.no_socket = true;
       break;
     default:
       break;
@@ -93,23 +98,61 @@ ServerState random_state(Dice& dice) {
   return state;
 }
 
+// Often when the most is going on: many requests come in the middle.
+Nanos some_time(Dice& dice, Nanos span) { return dice.one_in(2) ? span / 2 + dice.up_to(400ms) : dice.up_to(span); }
+
+// With the old configuration or a new one, whose pools have the same names and partly the same servers.
+json random_reload(Dice& dice, const json& config) {
+  json next = dice.one_in(3) ? config : random_config(dice);
+  if (dice.one_in(2)) {  // what was asked for is gone, and all that served it
+    next["routes"] = {{"other", next["routes"]["chat"]}};
+    json pools;
+    for (const auto& [name, pool] : next["pools"].items()) pools["q" + name] = pool;
+    next["pools"] = pools;
+    for (auto& name : next["routes"]["other"]["pools"]) name = "q" + name.get<std::string>();
+  }
+  return next;
+}
+
 }  // namespace
+
+void World::draw_changes(Dice& dice, const json& config, Nanos span) {
+  if (!dice.one_in(2)) return;
+  const std::uint32_t number = dice.between(1, 4);
+  for (std::uint32_t n = 0; n < number; ++n) {
+    SimChange change{.at = some_time(dice, span)};
+    if (dice.one_in(2)) {
+      change.reload = catalog_of(random_reload(dice, config));
+    } else {
+      change.endpoint = policies::EndpointId{dice.below(endpoints)};
+      if (dice.one_in(2)) change.by_hand.weight = dice.below(4);
+      if (!change.by_hand.weight || dice.one_in(2)) change.by_hand.drained = dice.one_in(2);
+    }
+    settings.changes.push_back(std::move(change));
+  }
+  std::ranges::stable_sort(settings.changes, {}, &SimChange::at);
+}
+
+std::shared_ptr<const config::Catalog> World::catalog_of(const json& config) {
+  auto loaded = config::load_text(config.dump(1), [](const std::string&) { return std::nullopt; });
+  for (const config::Problem& problem : loaded.problems) ADD_FAILURE() << config::to_text(problem, config.dump(1));
+  auto catalog = config::make_catalog(std::move(loaded.options.value()), ids, ++catalogs_);
+  for (const auto& endpoint : catalog->plan.endpoints)
+    endpoints = std::max(endpoints, static_cast<std::uint32_t>(policies::index(endpoint.id)) + 1);
+  return catalog;
+}
 
 World::World(std::uint64_t seed) {
   Dice dice(mix64(seed));
-  const json config = random_config(dice, attempts_max);
-  auto loaded = config::load_text(config.dump(1), [](const std::string&) { return std::nullopt; });
-  for (const config::Problem& problem : loaded.problems) ADD_FAILURE() << config::to_text(problem, config.dump(1));
-  settings.catalog = config::make_catalog(std::move(loaded.options.value()), ids, 1);
+  const json config = random_config(dice);
+  settings.catalog = catalog_of(config);
   settings.classes = {{"", "chat"}};
   settings.network = dice.up_to(2ms);
   settings.callers = {.retries = dice.below(3), .seed = seed};
   if (dice.one_in(2)) settings.callers.patience = 100ms + dice.up_to(6s);
 
   const Nanos span = 3s + dice.up_to(20s);
-  std::uint32_t endpoints = 0;
-  for (const auto& endpoint : settings.catalog->plan.endpoints)
-    endpoints = std::max(endpoints, static_cast<std::uint32_t>(policies::index(endpoint.id)) + 1);
+  draw_changes(dice, config, span);
   constexpr const char* profiles[] = {"demo", "llama-3.1-8b-h100", "qwen3-32b-2xh100"};
   for (std::uint32_t n = 0; n < endpoints; ++n) {
     engine::Profile profile = *engine::find_profile(profiles[dice.below(3)]);
@@ -119,7 +162,7 @@ World::World(std::uint64_t seed) {
   const std::uint32_t faults = dice.below(10);
   for (std::uint32_t n = 0; n < faults; ++n) {
     settings.faults.push_back(
-        {.at = dice.up_to(span), .endpoint = policies::EndpointId{dice.below(endpoints)}, .state = random_state(dice)});
+        {.at = some_time(dice, span), .endpoint = policies::EndpointId{dice.below(endpoints)}, .state = random_state(dice)});
   }
   std::ranges::stable_sort(settings.faults, {}, &SimFault::at);
 

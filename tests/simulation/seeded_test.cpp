@@ -9,30 +9,40 @@
 namespace headgate::loadtest {
 namespace {
 
+#ifdef HEADGATE_SANITIZED
+constexpr std::uint64_t usual_seeds = 600;
+#else
+constexpr std::uint64_t usual_seeds = 3000;
+#endif
+
 std::uint64_t from_environment(const char* name, std::uint64_t usual) {
   const char* const text = std::getenv(name);
   return text != nullptr ? std::strtoull(text, nullptr, 10) : usual;
 }
 
 TEST(SeededWorlds, KeepTheirBooksAndEndEveryRequestOnce) {
-  const std::uint64_t only = from_environment("HEADGATE_SEED", 0), seeds = from_environment("HEADGATE_SEEDS", 1000);
+  const std::uint64_t only = from_environment("HEADGATE_SEED", 0), seeds = from_environment("HEADGATE_SEEDS", usual_seeds);
   std::map<std::string, std::uint64_t> seen;
   for (std::uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : seeds); ++seed) {
     const Played played = play_world(seed);
     ASSERT_EQ(played.wrong, "") << "HEADGATE_SEED=" << seed << " build/release/tests_simulation";
     for (const auto& [end, times] : played.ends) seen[end] += times;
+    for (const auto& [order, times] : played.orders) seen[order] += times;
     if (seed % 100'000 == 0) std::fprintf(stderr, "%llu worlds played\n", static_cast<unsigned long long>(seed));
   }
   if (only != 0) return;
-  for (const char* end : {"ok ", "refused queue_full", "refused deadline_unmeetable", "refused deadline_exceeded",
-                          "refused no_healthy_backend", "failed_before_first_token upstream_failed",
-                          "failed_before_first_token upstream_timeout", "failed_before_first_token upstream_status",
-                          "cut stream_cut", "left "}) {
-    EXPECT_GE(seen[end], seeds) << end;
-    std::printf("%8llu  %s\n", static_cast<unsigned long long>(seen[end]), end);
-    seen.erase(end);
+  // Each order and each code at least 1,000 times in the usual worlds.
+  const std::uint64_t least = seeds / 3;
+  for (const char* order :
+       {"start first", "start queued", "start retry", "start evacuation", "answer model_not_found",
+        "answer no_healthy_backend", "answer queue_full", "answer deadline_unmeetable", "answer deadline_exceeded",
+        "answer upstream_status", "answer upstream_failed", "answer upstream_timeout", "answer upstream_auth",
+        "answer stream_cut", "answer upstream_socket"}) {
+    EXPECT_GE(seen[order], least) << order;
   }
-  for (const auto& [end, times] : seen) std::printf("%8llu  %s\n", static_cast<unsigned long long>(times), end.c_str());
+  for (const char* end : {"ok ", "left "}) EXPECT_GE(seen[end], least) << end;
+  for (const auto& [what, times] : seen)
+    std::printf("%8llu  %s\n", static_cast<unsigned long long>(times), what.c_str());
 }
 
 }  // namespace
