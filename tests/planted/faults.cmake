@@ -85,3 +85,6 @@ plant(over_the_limit dispatch_health.cpp
 plant(alarm_heap_loses_one alarms.cpp
   [[if (last.key == key) return;]]
   [[if (last.key == key || PLANTED) return;]])
+plant(drained_by_hand_still_serves dispatch_health.cpp
+  [[const bool used = endpoint.planned && !endpoint.drained;]]
+  [[const bool used = endpoint.planned && (PLANTED || !endpoint.drained);]])

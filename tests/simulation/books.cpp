@@ -161,6 +161,12 @@ class Books {
   void look_at_start(Time now, const policies::Order& order, const policies::Start& start, bool changed) {
     check(now < start.end_by && now < start.first_byte_by, "started after its deadline");
     check(!answered_.contains(order.request), "started after its answer");
+    const policies::EndpointState* const old = before(start.endpoint);
+    for (const policies::EndpointState& now_is : seen_.endpoints) {
+      if (changed || old == nullptr || now_is.id != start.endpoint) continue;
+      check(!(old->drained && now_is.drained), "started at a server drained by hand");
+      check(old->planned || now_is.planned, "started at a server that a reload took away");
+    }
     ++starts_;
     ++ordered_["start " + std::string(why_names[static_cast<std::size_t>(start.why)])];
     std::set<policies::EndpointId>& tried = tried_[order.request];
@@ -171,8 +177,8 @@ class Books {
     }
     if (!again || spills_ || changed) return;
     for (const policies::EndpointState& other : seen_.endpoints) {
-      const policies::EndpointState* const old = before(other.id);
-      const bool all_along = old != nullptr && is_free(*old) && is_free(other);
+      const policies::EndpointState* const other_before = before(other.id);
+      const bool all_along = other_before != nullptr && is_free(*other_before) && is_free(other);
       check(!all_along || tried.contains(other.id), "the same server again though another was free");
     }
   }
