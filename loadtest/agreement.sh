@@ -10,15 +10,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 binary=${1:?usage: agreement.sh HEADGATE_BINARY [-d SECONDS] [-p PERCENT]}
 shift
 seconds=60 percent=10
-while [ $# -gt 0 ]; do
-  next_argument dp "-d SECONDS and -p PERCENT may be given" "$@"
-  shift "$taken"
-  case $option in
-    -d) want_seconds -d "$value"; seconds=${value%s} ;;
-    -p) want_count -p "$value"; percent=$value ;;
-    *) wrong_use "\"$value\" is one argument too many" ;;
-  esac
-done
+read_options 'd seconds seconds' 'p count percent' -- "$@"
+no_names
 arguments_done
 require curl curl
 require jq jq
@@ -37,8 +30,6 @@ cat >"$work/config.jsonc" <<'JSON'
 JSON
 
 start_mock() { start_server "mock$1" "$binary" mock --port "1800$1" --profile $profile; }
-cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '{print $12 + $13}'; }
-hz=$(getconf CLK_TCK)
 
 void='' apart=''
 play() {  # play NAME RATE LIVE_EVENTS.. -- SIMULATED_FAULTS..
@@ -62,10 +53,9 @@ play() {  # play NAME RATE LIVE_EVENTS.. -- SIMULATED_FAULTS..
       void+=" over 1 % of mock$pid's tokens were more than 2 ms off in $name;"
   done
   for pid in mock1 mock2 gateway; do
-    ticks=$(cpu_ticks "$(pid_of $pid)")
+    ticks=$(cpu_ticks $pid)
     awk -v t="$ticks" -v hz="$hz" -v s="$seconds" 'BEGIN {exit !(t / hz / s > 0.6)}' && void+=" $pid used more than 60 % of a CPU in $name;"
-    kill "$(pid_of $pid)"
-    while kill -0 "$(pid_of $pid)" 2>/dev/null; do sleep 0.05; done
+    stop_server $pid
   done
   "$binary" simulate "$work/config.jsonc" "${same[@]}" "${faults[@]}" --profile $profile --json "$work/sim.json" >"$work/sim.out" 2>&1 || { cat "$work/sim.out" >&2; fail "the simulation failed"; }
   jq -e '.lag_ms.p99 <= 2' "$work/live.json" >/dev/null || void+=" sends were $(jq .lag_ms.p99 "$work/live.json") ms late (p99) in $name;"

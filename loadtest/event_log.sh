@@ -9,16 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 binary=${1:?usage: event_log.sh HEADGATE_BINARY [-c CONNECTIONS] [-r ROUNDS] [-d SECONDS]}
 shift
 connections=32 rounds=15 seconds=2
-while [ $# -gt 0 ]; do
-  next_argument crd "-c CONNECTIONS, -r ROUNDS and -d SECONDS may be given" "$@"
-  shift "$taken"
-  case $option in
-    -c) want_count -c "$value"; connections=$value ;;
-    -r) want_count -r "$value"; rounds=$value ;;
-    -d) want_seconds -d "$value"; seconds=${value%s} ;;
-    *) wrong_use "\"$value\" is one argument too many" ;;
-  esac
-done
+read_options 'c count connections' 'r count rounds' 'd seconds seconds' -- "$@"
+no_names
 arguments_done
 require wrk wrk
 require curl curl
@@ -37,8 +29,6 @@ JSON
 start_server mock taskset -c 0 "$binary" mock --port 18001 --profile instant
 await_ok mock http://127.0.0.1:18001/health 10
 
-hz=$(getconf CLK_TCK)
-ticks() { sed 's/.*) //' "/proc/$(pid_of gateway)/stat" | awk '{print $12 + $13}'; }
 ask() {  # ask SECONDS: sets $requests
   local status sockets
   (cd "$here/wrk" && HEADGATE_KEY=load-key taskset -c 0 wrk -t 1 -c "$connections" -d "$1s" -s unary_1k.lua http://127.0.0.1:18080) \
@@ -51,18 +41,16 @@ measure() {  # measure NAME OPTIONS: appends CPU microseconds per request to $wo
   start_server gateway taskset -c 0 sh -c "exec '$binary' serve '$work/config.jsonc' $2 >/dev/null"
   await_ok gateway http://127.0.0.1:18080/readyz 10
   ask 1
-  before=$(ticks)
+  before=$(cpu_ticks gateway)
   ask "$seconds"
-  awk -v t=$(($(ticks) - before)) -v hz="$hz" -v n="$requests" 'BEGIN {printf "%.3f\n", t / hz * 1e6 / n}' >>"$work/$1"
+  us_each $(($(cpu_ticks gateway) - before)) "$requests" >>"$work/$1"
   [ "$(curl -s http://127.0.0.1:18090/metrics | awk '$1 == "headgate_event_log_lost_total" {print $2}')" = 0 ] || fail "records were lost"
-  kill "$(pid_of gateway)"
-  while kill -0 "$(pid_of gateway)" 2>/dev/null; do sleep 0.05; done
+  stop_server gateway
 }
 for round in $(seq "$rounds"); do
-  [ ! -t 2 ] || printf '\r\033[Kround %s of %s' "$round" "$rounds" >&2
+  progress "round $round of $rounds"
   measure plain ""
   measure logged "--event-log '$work/events'"
 done
-[ ! -t 2 ] || printf '\r\033[K' >&2
-median() { sort -n "$work/$1" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
-awk -v a="$(median plain)" -v b="$(median logged)" 'BEGIN {printf "without %.2f us, with the event log %.2f us a request: %+.1f %%\n", a, b, (b / a - 1) * 100}'
+progress ""
+awk -v a="$(median "$work/plain")" -v b="$(median "$work/logged")" 'BEGIN {printf "without %.2f us, with the event log %.2f us a request: %+.1f %%\n", a, b, (b / a - 1) * 100}'

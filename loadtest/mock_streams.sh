@@ -10,15 +10,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 binary=${1:?usage: mock_streams.sh HEADGATE_BINARY [-s STREAMS] [-e ERROR_MS]}
 shift
 streams=2000 error=2
-while [ $# -gt 0 ]; do
-  next_argument se "-s STREAMS and -e ERROR_MS may be given" "$@"
-  shift "$taken"
-  case $option in
-    -s) want_count -s "$value"; streams=$value ;;
-    -e) [[ $value =~ ^(1|2|5|10)$ ]] || wrong_use "-e is \"$value\"; 1, 2, 5 or 10 is wanted"; error=$value ;;
-    *) wrong_use "\"$value\" is one argument too many" ;;
-  esac
-done
+read_options 's count streams' 'e count error' -- "$@"
+no_names
+[[ $error =~ ^(1|2|5|10)$ ]] || wrong_use "-e is \"$error\"; 1, 2, 5 or 10 is wanted"
 arguments_done
 require curl curl
 require jq jq
@@ -37,7 +31,7 @@ for n in {1..8}; do
   callers+=($!)
 done
 for n in {1..8}; do wait "${callers[n - 1]}" || { cat "$work/load.out.$n" >&2; fail "the load failed"; }; done
-cpu=$(sed 's/.*) //' "/proc/$(pid_of mock)/stat" | awk -v hz="$(getconf CLK_TCK)" '{printf "%.1f", ($12 + $13) / hz}')
+cpu=$(awk -v t="$(cpu_ticks mock)" -v hz="$hz" 'BEGIN {printf "%.1f", t / hz}')
 seconds=$(jq -s 'map(.duration_s) | max' "$work"/load.{1..8})
 read -r count within < <(for n in {1..8}; do curl -s "http://127.0.0.1:1800$n/metrics"; done | awk -v e="$error" '
   /^headgate_mock_itl_error_seconds_count/ {count += $2}

@@ -12,17 +12,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 build=${1:?usage: peers.sh BUILD_FOLDER [-r ROUNDS] [-d SECONDS] [-p "PEER.."] [ROW..]}
 shift
 rounds=5 seconds=2 peers="direct floor headgate haproxy haproxy_same_job nginx"
-rows=()
-while [ $# -gt 0 ]; do
-  next_argument rdp "-r ROUNDS, -d SECONDS, -p \"PEER..\" and rows may be given" "$@"
-  shift "$taken"
-  case $option in
-    -r) want_count -r "$value"; rounds=$value ;;
-    -d) want_seconds -d "$value"; seconds=${value%s} ;;
-    -p) peers=$value ;;
-    *) rows+=("$value") ;;
-  esac
-done
+read_options 'r count rounds' 'd seconds seconds' 'p text peers' -- "$@"
+rows=("${names[@]}")
 [ ${#rows[@]} -gt 0 ] || rows=(unary_1k:1 unary_1k:32 unary_1k:256 unary_16k:1 unary_16k:32 unary_16k:256 streamed:32 paced:256)
 
 for row in "${rows[@]}"; do
@@ -49,7 +40,6 @@ export HEADGATE_KEY=peers-key  # the load sends it, headgate.jsonc and haproxy_s
 
 need_port "${port[@]}" 18090
 open_workspace
-hz=$(getconf CLK_TCK)
 on_cpu0=(taskset -c 0)
 
 start_mock() {  # start_mock PROFILE
@@ -107,7 +97,7 @@ measure() {  # measure PEER SCRIPT CONNECTIONS PER: appends "user system total p
     >>"$work/$name.rounds"
 }
 
-median() { awk -v k="$2" '{print $k}' "$work/$1.rounds" | sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
+median_of() { awk -v k="$2" '{print $k}' "$work/$1.rounds" >"$work/column" && median "$work/column"; }  # PEER COLUMN
 
 profile=
 begin_profile() {  # the mock's profile for a row; a new mock only when it changes
@@ -136,9 +126,9 @@ for row in "${rows[@]}"; do
   for name in $peers; do
     ratio=-
     [ "$name" != direct ] && [[ " $peers " = *" headgate "* ]] &&
-      ratio=$(awk -v a="$(median headgate 3)" -v b="$(median "$name" 3)" 'BEGIN {if (b > 0) printf "%.2f", a / b}')
-    printf '%-17s %12.2f %8.2f %8.2f %11.0f %8.0f %8.0f %8.0f  %s\n' "$name" "$(median "$name" 3)" "$(median "$name" 1)" "$(median "$name" 2)" \
-      "$(median "$name" 4)" "$(median "$name" 5)" "$(median "$name" 6)" "$(median "$name" 7)" "$ratio"
+      ratio=$(awk -v a="$(median_of headgate 3)" -v b="$(median_of "$name" 3)" 'BEGIN {if (b > 0) printf "%.2f", a / b}')
+    printf '%-17s %12.2f %8.2f %8.2f %11.0f %8.0f %8.0f %8.0f  %s\n' "$name" "$(median_of "$name" 3)" "$(median_of "$name" 1)" "$(median_of "$name" 2)" \
+      "$(median_of "$name" 4)" "$(median_of "$name" 5)" "$(median_of "$name" 6)" "$(median_of "$name" 7)" "$ratio"
   done
   rm "$work"/*.rounds
 done

@@ -23,13 +23,40 @@ next_argument() {
   fi
 }
 
-want_count() {  # want_count OPTION VALUE: a whole number from 1 to 99999
-  [[ $2 =~ ^[1-9][0-9]{0,4}$ ]] || wrong_use "$1 is \"$2\"; a whole number from 1 to 99999 is wanted"
+want_count() {  # want_count OPTION VALUE: a whole number from 1 to 99999999
+  [[ $2 =~ ^[1-9][0-9]{0,7}$ ]] || wrong_use "$1 is \"$2\"; a whole number from 1 to 99999999 is wanted"
 }
 
 want_seconds() {  # want_seconds OPTION VALUE: 10 or 10s
   [[ $2 =~ ^[1-9][0-9]{0,4}s?$ ]] || wrong_use "$1 is \"$2\"; whole seconds from 1 to 99999 are wanted, such as 10 or 10s"
 }
+
+# read_options 'LETTER KIND VARIABLE'.. -- ARGUMENT..: KIND is count, seconds or text; what is no option is in ${names[@]}.
+read_options() {
+  local -A kinds=() variables=()
+  local letters= known= letter kind variable
+  for (( ; $# > 0; )); do
+    [ "$1" != -- ] || { shift; break; }
+    read -r letter kind variable <<<"$1"
+    kinds[$letter]=$kind variables[$letter]=$variable letters+=$letter known+="${known:+, }-$letter ${variable^^}"
+    shift
+  done
+  names=()
+  while [ $# -gt 0 ]; do
+    next_argument "$letters" "$known may be given" "$@"
+    shift "$taken"
+    letter=${option#-}
+    case ${letter:+${kinds[$letter]}} in
+      count) want_count "$option" "$value" ;;
+      seconds) want_seconds "$option" "$value"; value=${value%s} ;;
+      text) ;;
+      *) names+=("$value"); continue ;;
+    esac
+    printf -v "${variables[$letter]}" %s "$value"
+  done
+}
+
+no_names() { [ ${#names[@]} = 0 ] || wrong_use "\"${names[0]}\" is one argument too many"; }
 
 open_workspace() {  # makes $work, removed at the end; ends every server then
   work=$(mktemp -d "${TMPDIR:-/tmp}/headgate.XXXXXX") || exit 1
@@ -63,6 +90,17 @@ await_ok() {  # await_ok NAME URL SECONDS: until the server answers 200; fails w
     sleep 0.1
   done
 }
+
+stop_server() {  # stop_server NAME: until it is gone
+  kill "$(pid_of "$1")"
+  while kill -0 "$(pid_of "$1")" 2>/dev/null; do sleep 0.05; done
+}
+
+hz=$(getconf CLK_TCK)
+cpu_ticks() { sed 's/.*) //' "/proc/$(pid_of "$1")/stat" | awk '{print $12 + $13}'; }  # of server NAME, user and system
+us_each() { awk -v t="$1" -v hz="$hz" -v n="$2" 'BEGIN {printf "%.3f\n", t / hz * 1e6 / n}'; }  # us_each TICKS COUNT
+median() { sort -n "$1" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }  # median FILE, a number a line
+progress() { [ ! -t 2 ] || printf '\r\033[K%s' "$1" >&2; }
 
 end_servers() {
   local file pid

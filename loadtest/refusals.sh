@@ -9,16 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 binary=${1:?usage: refusals.sh HEADGATE_BINARY [-c CONNECTIONS] [-r ROUNDS] [-d SECONDS]}
 shift
 connections=32 rounds=5 seconds=2
-while [ $# -gt 0 ]; do
-  next_argument crd "-c CONNECTIONS, -r ROUNDS and -d SECONDS may be given" "$@"
-  shift "$taken"
-  case $option in
-    -c) want_count -c "$value"; connections=$value ;;
-    -r) want_count -r "$value"; rounds=$value ;;
-    -d) want_seconds -d "$value"; seconds=${value%s} ;;
-    *) wrong_use "\"$value\" is one argument too many" ;;
-  esac
-done
+read_options 'c count connections' 'r count rounds' 'd seconds seconds' -- "$@"
+no_names
 arguments_done
 require wrk wrk
 require curl curl
@@ -37,17 +29,15 @@ start_server holder curl -sN -o /dev/null -H 'Authorization: Bearer load-key' -H
   -d '{"model":"full","stream":true,"max_tokens":100000,"messages":[{"role":"user","content":"hold"}]}' http://127.0.0.1:18080/v1/chat/completions
 until curl -s http://127.0.0.1:18090/metrics | grep -q '^headgate_backend_in_flight{backend="busy/b2"} 1'; do sleep 0.1; done
 
-hz=$(getconf CLK_TCK)
-ticks() { sed 's/.*) //' "/proc/$(pid_of gateway)/stat" | awk '{print $12 + $13}'; }
 measure() {  # measure KIND KEY MODEL STATUS: appends CPU microseconds per request to $work/KIND
   local before after requests status sockets
-  before=$(ticks)
+  before=$(cpu_ticks gateway)
   (cd "$here/wrk" && HEADGATE_KEY=$2 MODEL=$3 STATUS=$4 taskset -c 0 wrk -t 1 -c "$connections" -d "${seconds}s" -s refused.lua http://127.0.0.1:18080) \
     >"$work/wrk.out" 2>&1 || { cat "$work/wrk.out" >&2; fail "wrk failed"; }
-  after=$(ticks)
+  after=$(cpu_ticks gateway)
   read -r _ requests _ status _ sockets _ < <(grep '^RESULT' "$work/wrk.out")
   [ "${requests:-0}" -gt 0 ] && [ "$status$sockets" = 00 ] || fail "$1: $requests requests, $status with another status than $4, $sockets socket errors"
-  awk -v t=$((after - before)) -v hz="$hz" -v n="$requests" 'BEGIN {printf "%.3f\n", t / hz * 1e6 / n}' >>"$work/$1"
+  us_each $((after - before)) "$requests" >>"$work/$1"
 }
 each_kind() {
   measure served load-key chat 200
@@ -58,8 +48,7 @@ each_kind() {
 each_kind  # to warm up
 rm "$work"/{served,wrong_key,queue_full}
 for _ in $(seq "$rounds"); do each_kind; done
-median() { sort -n "$work/$1" | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 printf '%-12s %8s %s\n' kind CPU_us "of a served one"
 for kind in served wrong_key queue_full; do
-  printf '%-12s %8s %s\n' "$kind" "$(median $kind)" "$(awk -v a="$(median $kind)" -v b="$(median served)" 'BEGIN {printf "%.0f %%", a / b * 100}')"
+  printf '%-12s %8s %s\n' "$kind" "$(median "$work/$kind")" "$(awk -v a="$(median "$work/$kind")" -v b="$(median "$work/served")" 'BEGIN {printf "%.0f %%", a / b * 100}')"
 done

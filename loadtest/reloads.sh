@@ -9,15 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 binary=${1:?usage: reloads.sh HEADGATE_BINARY [-n RELOADS] [-c CONNECTIONS]}
 shift
 reloads=20 connections=32 streams=20
-while [ $# -gt 0 ]; do
-  next_argument nc "-n RELOADS and -c CONNECTIONS may be given" "$@"
-  shift "$taken"
-  case $option in
-    -n) want_count -n "$value"; reloads=$value ;;
-    -c) want_count -c "$value"; connections=$value ;;
-    *) wrong_use "\"$value\" is one argument too many" ;;
-  esac
-done
+read_options 'n count reloads' 'c count connections' -- "$@"
+no_names
 arguments_done
 require wrk wrk
 require curl curl
@@ -48,7 +41,6 @@ for n in 1 2 3; do await_ok "mock$n" "http://127.0.0.1:1800$n/health" 10; done
 start_server gateway "$binary" serve --config "$work/config.jsonc"
 await_ok gateway http://127.0.0.1:18080/readyz 10
 
-progress() { [ ! -t 2 ] || printf '\r\033[K%s' "$1" >&2; }
 stream() {  # stream PORT FILE: what a stream as long as the reloads take says, without what differs by request
   curl -sN -m $((reloads + 30)) -H 'Authorization: Bearer load-key' -H 'Content-Type: application/json' \
     -d "{\"model\":\"paced\",\"stream\":true,\"max_tokens\":$((reloads * 100)),\"messages\":[{\"role\":\"user\",\"content\":\"count\"}]}" \

@@ -9,16 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 binary=${1:?usage: replay.sh HEADGATE_BINARY [-e EVENTS] [-c CONNECTIONS]}
 shift
 events=1000000 connections=64
-while [ $# -gt 0 ]; do
-  next_argument ec "-e EVENTS and -c CONNECTIONS may be given" "$@"
-  shift "$taken"
-  case $option in
-    -e) [[ $value =~ ^[1-9][0-9]{0,7}$ ]] || wrong_use "-e is \"$value\"; a whole number from 1 to 99999999 is wanted"
-        events=$value ;;
-    -c) want_count -c "$value"; connections=$value ;;
-    *) wrong_use "\"$value\" is one argument too many" ;;
-  esac
-done
+read_options 'e count events' 'c count connections' -- "$@"
+no_names
 arguments_done
 require wrk wrk
 require curl curl
@@ -45,7 +37,6 @@ for n in 1 2 3; do await_ok "mock$n" "http://127.0.0.1:1800$n/health" 10; done
 start_server gateway "$binary" serve --config "$work/config.jsonc" --event-log "$work/events"
 await_ok gateway http://127.0.0.1:18080/readyz 10
 
-progress() { [ ! -t 2 ] || printf '\r\033[K%s' "$1" >&2; }
 control() { curl -sf -o /dev/null -X POST -d "$2" "http://127.0.0.1:1800$1/control" || fail "mock $1 did not take $2"; }
 # Calls are some 70 bytes, orders about as long.
 written() { stat -c %s "$work/events"; }
@@ -79,8 +70,7 @@ done
 kill -INT "$wrk"
 wait "$wrk"
 version=$(curl -s http://127.0.0.1:18090/metrics | awk '$1 == "headgate_config_version" {print $2}')
-kill -TERM "$(pid_of gateway)"
-while kill -0 "$(pid_of gateway)" 2>/dev/null; do sleep 0.1; done
+stop_server gateway
 progress ""
 [ "$faulty" = 5 ] && [ "$version" = 2 ] || { cat "$work/wrk.out" >&2; fail "the faults or the reload did not come ($faulty, $version)"; }
 grep -q '^RESULT' "$work/wrk.out" && awk '/^RESULT/ {print $2 " requests of wrk, " $4 + $6 " without a 200"}' "$work/wrk.out"

@@ -10,16 +10,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 binary=${1:?usage: wrk.sh HEADGATE_BINARY [-c CONNECTIONS] [-d SECONDS] [SCRIPT..]}
 shift
 connections=64 seconds=60
-scripts=()
-while [ $# -gt 0 ]; do
-  next_argument cd "-c CONNECTIONS, -d SECONDS and names of scripts may be given" "$@"
-  shift "$taken"
-  case $option in
-    -c) want_count -c "$value"; connections=$value ;;
-    -d) want_seconds -d "$value"; seconds=${value%s} ;;
-    *) scripts+=("$value") ;;
-  esac
-done
+read_options 'c count connections' 'd seconds seconds' -- "$@"
+scripts=("${names[@]}")
 [ ${#scripts[@]} -gt 0 ] || scripts=(unary_1k unary_16k streamed mixed)
 for script in "${scripts[@]}"; do
   [[ $script =~ ^[a-z0-9_]+$ ]] && [ -r "$here/wrk/$script.lua" ] && [ "$script" != body ] ||
@@ -37,18 +29,16 @@ await_ok mock http://127.0.0.1:18001/health 10
 start_server gateway "$binary" serve --config "$here/wrk/wrk.jsonc"
 await_ok gateway http://127.0.0.1:18080/readyz 10
 
-ticks_per_second=$(getconf CLK_TCK)
-cpu_ticks() { sed 's/.*) //' "/proc/$(pid_of gateway)/stat" | awk '{print $12 + $13}'; }  # utime + stime
 open_at_mock() { curl -s -m 2 http://127.0.0.1:18001/control | grep -o '"open": *[0-9]*' | grep -o '[0-9]*$'; }
 
 bad=0
 printf '%-10s %9s %9s %9s %9s %9s %9s %8s %8s %8s %9s %5s\n' script req/s p50_us p90_us p99_us p99.9_us max_us \
   non-200 no-end sockets cpu_us open
 for script in "${scripts[@]}"; do
-  before=$(cpu_ticks)
+  before=$(cpu_ticks gateway)
   (cd "$here/wrk" && wrk -t 1 -c "$connections" -d "${seconds}s" --timeout 10s -s "$script.lua" http://127.0.0.1:18080) \
     >"$work/wrk.out" 2>&1 || { cat "$work/wrk.out" >&2; fail "wrk failed"; }
-  after=$(cpu_ticks)
+  after=$(cpu_ticks gateway)
   read -r _ requests micros status ends sockets _ p50 p90 p99 p999 max < <(grep '^RESULT' "$work/wrk.out")
   [ "${requests:-0}" -gt 0 ] || { cat "$work/wrk.out" >&2; fail "wrk made no request"; }
   # wrk leaves in the middle of its last requests; the gateway cancels them within a second
@@ -57,7 +47,7 @@ for script in "${scripts[@]}"; do
     [ "${open:-1}" = 0 ] && break
     sleep 0.1
   done
-  awk -v n="$requests" -v us="$micros" -v ticks=$((after - before)) -v hz="$ticks_per_second" -v script="$script" \
+  awk -v n="$requests" -v us="$micros" -v ticks=$((after - before)) -v hz="$hz" -v script="$script" \
     -v rest="$p50 $p90 $p99 $p999 $max $status $ends $sockets" -v open="${open:-?}" 'BEGIN {
       split(rest, r, " ")
       printf "%-10s %9.0f %9d %9d %9d %9d %9d %8d %8d %8d %9.1f %5s\n", script, n * 1e6 / us, r[1], r[2], r[3], r[4], r[5],

@@ -91,11 +91,13 @@ Time Loop::next_ring() const {
   return first;
 }
 
+// In the order in which they were due, so that what shares a thread keeps its order from beat to beat.
 void Loop::ring_due() {
   const Time now = std::chrono::steady_clock::now();
-  for (std::size_t i = 0; i < timers_.size(); ++i) {  // a ring may make or end timers
-    Timer& timer = *timers_[i];
-    if (timer.at_ > now) continue;
+  for (std::size_t left = timers_.size(); left > 0; --left) {  // a ring may make, end or set timers
+    const auto first = std::ranges::min_element(timers_, {}, &Timer::at);
+    if (first == timers_.end() || (*first)->at_ > now) return;
+    Timer& timer = **first;
     timer.at_ = never;
     timer.ring_();
   }
