@@ -50,8 +50,9 @@ template <>
 struct Describe<AdminOptions> {
   static constexpr auto fields() {
     return std::tuple{
-        field("token", &AdminOptions::token,
-              "Bearer token for the admin listener; required when that is not on loopback.", forms::credential),
+        absent_means("none", field("token", &AdminOptions::token,
+                                   "Bearer token for the admin listener; required when that is not on loopback.",
+                                   forms::credential)),
     };
   }
 };

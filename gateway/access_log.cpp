@@ -113,7 +113,8 @@ void append_access_line(std::string& out, const AccessEntry& entry) {
   constexpr std::size_t fixed = 768;  // keys, quotes and 14 numbers of at most 24 bytes
   const std::string_view path = shown_path(entry.path);
   const std::size_t text = entry.request_id.size() + entry.client.size() + entry.key_name.size() + entry.route.size() +
-                           path.size() + entry.backend.size() + entry.cause.size() + entry.method.size();
+                           path.size() + entry.backend.size() + entry.cause.size() + entry.last_end.size() +
+                           entry.method.size();
   std::array<char, 4096> room;  // enough for almost all
   std::string more_room;
   if (fixed + quoted_growth * text > room.size()) more_room.resize(fixed + quoted_growth * text);
@@ -153,6 +154,10 @@ void append_access_line(std::string& out, const AccessEntry& entry) {
   line.word(name_of(entry.outcome));
   line.raw("\",\"cause\":\"");
   line.word(entry.cause);
+  if (!entry.last_end.empty()) {
+    line.raw("\",\"last_end\":\"");
+    line.word(entry.last_end);
+  }
   line.raw("\",\"method\":\"");
   line.word(entry.method);
   line.raw("\",\"path\":\"");

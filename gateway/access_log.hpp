@@ -40,7 +40,8 @@ struct AccessEntry {
   std::string_view backend;  // pool/name of the last attempt; empty: none
   std::uint32_t attempts = 0;
   Ending outcome = Ending::ok;
-  std::string_view cause;  // the code of the refusal or failure; empty when ok
+  std::string_view cause;     // the code of the refusal or failure; empty when ok
+  std::string_view last_end;  // how the last attempt ended, when not well; empty: no such line
 };
 
 // request_id, cause and method hold nothing that JSON would escape: request_head.cpp and the wire rules see to that.

@@ -47,7 +47,7 @@ void append_cors_lines(std::string& out, const Exchange& x) {
       .append(x.request.page_may_read)
       .append(
           "\r\naccess-control-expose-headers: x-request-id, x-headgate-backend, x-headgate-attempts, "
-          "x-headgate-queue-ms, "
+          "x-headgate-queue-ms, x-headgate-cost-usd, "
           "x-headgate-refusal, retry-after, retry-after-ms, x-should-retry\r\n");
 }
 

@@ -7,6 +7,7 @@
 #include "gateway/conclude.hpp"
 #include "gateway/cors.hpp"
 #include "gateway/request_head.hpp"
+#include "gateway/request_log.hpp"
 #include "policies/base/tokens.hpp"
 
 namespace headgate::gateway {
@@ -180,17 +181,25 @@ std::optional<RefusalAnswer> turn_away(Exchange& x, std::string_view body) {
 }  // namespace
 
 backends::Task<> reject(Exchange& x, RefusalAnswer no) {
-  x.head.fields = {};
+  RequestState& r = x.request;
+  x.head = {};  // nothing of it can be trusted, nor shown
+  r.catalog = x.shard.catalog();
+  if (r.received == Time()) r.received = x.shard.now();
   choose_request_id(x);
+  find_client(x);
   no.request_id = x.request_id;
   x.out.clear();
   append_refusal_head(x.out, no);
   x.out.append("Connection: close\r\n");
   append_refusal_body(x.out, no);
   x.shard.counters.refused(no.refusal);
-  x.shard.counters.without_route().requests[static_cast<std::size_t>(Ending::rejected)].add();
+  const RefusalRow& row = row_of(no.refusal);
+  r.ending = row.ending;
+  r.cause = row.code;
+  r.status = no.status != 0 ? no.status : row.status;
   std::array<backends::Piece, 1> pieces{boost::asio::buffer(x.out)};
   co_await x.send(pieces);
+  record_request(x, x.shard.now());
   x.head.framing = wire::Framing::until_close;  // whatever follows is read off and dropped
   x.body.start(wire::Framing::until_close, 0, 0);
   co_await leave_body(x);

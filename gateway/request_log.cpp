@@ -1,5 +1,7 @@
 #include "gateway/request_log.hpp"
 
+#include "policies/outcome.hpp"
+
 namespace headgate::gateway {
 
 namespace {
@@ -46,6 +48,7 @@ void record_request(Exchange& x, Time ended) {
   entry.attempts = r.attempts;
   entry.outcome = r.ending;
   entry.cause = r.cause;
+  if (r.attempts > 0 && r.outcome.end != policies::End::ok) entry.last_end = policies::name_of(r.outcome.end);
   x.shard.lines.append(entry);
 }
 

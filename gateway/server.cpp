@@ -170,7 +170,11 @@ int Server::run() {
   for (std::thread& thread : threads_) thread.join();
   std::uint64_t cut = 0;
   for (const auto& shard : shards_) cut += shard->cut_at_stop;
-  if (cut > 0) spdlog::warn("drained with {} request(s) cut", cut);
+  if (cut > 0) {
+    spdlog::warn("drained with {} request(s) cut", cut);
+  } else {
+    spdlog::info("drained, nothing was cut");
+  }
   return cut > 0 ? 3 : 0;
 }
 

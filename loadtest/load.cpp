@@ -30,7 +30,7 @@ std::optional<asio::ip::tcp::endpoint> find_endpoint(const char* option, const s
                                                      std::string& problem) {
   const auto at = config::parse_backend_url(url);
   if (!at) {
-    problem = std::string{option} + " is \"" + url + "\", " + at.problem;
+    problem = std::string{option} + " is \"" + url + "\"; http://HOST:PORT is wanted";
     return std::nullopt;
   }
   if (at->tls) {

@@ -73,5 +73,5 @@ version=$(curl -s http://127.0.0.1:18090/metrics | awk '$1 == "headgate_config_v
 stop_server gateway
 progress ""
 [ "$faulty" = 5 ] && [ "$version" = 2 ] || { cat "$work/wrk.out" >&2; fail "the faults or the reload did not come ($faulty, $version)"; }
-grep -q '^RESULT' "$work/wrk.out" && awk '/^RESULT/ {print $2 " requests of wrk, " $4 + $6 " without a 200"}' "$work/wrk.out"
+grep -q '^RESULT' "$work/wrk.out" && awk '/^RESULT/ {print $2 " requests of wrk, " $4 + $6 " without a 200 (the faults)"}' "$work/wrk.out"
 "$binary" simulate --replay "$work/events"

@@ -1,6 +1,16 @@
 #include "policies/outcome.hpp"
 
+#include <array>
+
 namespace headgate::policies {
+
+std::string_view name_of(End end) {
+  constexpr std::array<std::string_view, 14> names{
+      "ok",        "connect",   "unsent",          "sent_no_answer",   "status",  "in_band_error",
+      "malformed", "truncated", "first_byte_late", "first_token_late", "stalled", "out_of_time",
+      "cancelled", "no_socket"};
+  return names[static_cast<std::size_t>(end)];
+}
 
 Fault fault_of_status(std::uint16_t status, bool forward_client_auth) {
   switch (status) {

@@ -1,3 +1,5 @@
+// How an attempt ended in a word, and whose fault it was.
+//
 // Whose fault an attempt's outcome is (HTTP.md "Whose fault it was"). From it follow failover, health and metrics:
 //   none     nobody's: a complete answer, or an attempt that was called off (cancelled, out_of_time) or
 //            never made (no_socket)
@@ -10,10 +12,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "policies/calls.hpp"
 
 namespace headgate::policies {
+
+std::string_view name_of(End end);  // "connect", "first_byte_late"
 
 enum class Fault : std::uint8_t { none, callers, ours, load, hard };
 

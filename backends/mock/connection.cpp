@@ -34,6 +34,7 @@ Connection::Connection(Replica& replica, int fd, Listener listener)
 }
 
 Connection::~Connection() {
+  replica_.scratch().outbox.remove(*this);
   if (in_work_) settle(Outcome::cancelled);
 }
 
@@ -44,7 +45,6 @@ void Connection::stop() {
 }
 
 bool Connection::step() {
-  touched_ = false;
   for (bool busy = true; busy;) {
     busy = false;
     if (link_->ended() || !flush()) return false;

@@ -42,7 +42,7 @@ class Connection {
   // The replica's: events of the work submitted under key(); wake the coroutine afterwards.
   void on_engine(const engine::EngineEvent& event);
   engine::RequestKey key() const { return key_; }
-  bool touched() const { return touched_; }  // by an event since its last step
+  std::optional<std::uint64_t>& place_in_outbox() { return place_in_outbox_; }  // the Outbox's
   Listener listener() const { return listener_; }
   void stop();
 
@@ -110,7 +110,7 @@ class Connection {
   bool due_ = false;      // the alarm rang
   bool shut_ = false;     // FIN sent
   bool in_work_ = false;  // counted as open
-  bool touched_ = false;
+  std::optional<std::uint64_t> place_in_outbox_;
 
   // Of the request being read or answered.
   bool have_head_ = false, keep_alive_ = true, continue_due_ = false;

@@ -93,7 +93,6 @@ void Connection::start_work() {
 }
 
 void Connection::on_engine(const engine::EngineEvent& event) {
-  touched_ = true;
   const bool ours = phase_ == Phase::working;
   switch (event.what) {
     case engine::EngineEvent::What::prefill_done:

@@ -171,16 +171,14 @@ void Replica::leave(Connection& connection, Listener listener) {
 void Replica::run_engine() {
   events_.clear();
   engine_.advance(Clock::now(), events_);
-  touched_.clear();
   for (const engine::EngineEvent& event : events_) {
     Connection* connection = by_place_[engine::place_of(event.key)];
     if (connection == nullptr || connection->key() != event.key) continue;
-    if (!connection->touched()) touched_.push_back(connection);
     if (event.what == engine::EngineEvent::What::finished) by_place_[engine::place_of(event.key)] = nullptr;
     connection->on_engine(event);
+    scratch_.outbox.put(*connection, event.at);
   }
-  // A connection may end when woken, so each is woken once, after the last event was delivered.
-  for (Connection* connection : touched_) connection->waker().wake();
+  scratch_.outbox.send();  // after the last event was delivered: a connection may end when woken
   schedule();
 }
 

@@ -15,16 +15,18 @@
 #include "backends/mock/control.hpp"
 #include "backends/mock/faults.hpp"
 #include "backends/mock/options.hpp"
+#include "backends/mock/outbox.hpp"
 #include "backends/mock/request.hpp"
 #include "backends/wire/head.hpp"
 
 namespace headgate::mock {
 
-// What the connections of one thread share and reuse; nothing in it outlives a step.
+// What the connections of one thread share and reuse.
 struct Scratch {
-  explicit Scratch(backends::Loop& loop) : wheel(loop) {}
+  explicit Scratch(backends::Loop& loop) : wheel(loop), outbox(loop) {}
   backends::BufferPool buffers;
   backends::LoopWheel wheel;
+  Outbox outbox;
   wire::HeadReader heads;
   RequestReader requests;
   std::string body;
@@ -86,7 +88,6 @@ class Replica {
   bool stopped_ = false;
   std::vector<engine::EngineEvent> events_;
   std::vector<Connection*> by_place_;  // the connection that submitted the work in that place
-  std::vector<Connection*> touched_;   // by the events being delivered
   std::vector<Connection*> connections_;
 };
 

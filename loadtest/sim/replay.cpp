@@ -184,7 +184,7 @@ class Replay {
     } else if (!dispatcher_) {
       wrong("there is no record");
     } else if (!closed_) {
-      out_.note = "the log has no end, its process was killed; what it holds was played";
+      out_.note = "the log has no end: its process still runs, or was killed; what it holds was played";
     }
   }
 
@@ -263,7 +263,8 @@ int replay_file(const std::string& path, const LoadOptions& options) {
   Summary summary{{"replay", path},          {"build", played.build}, {"calls", played.calls},
                   {"orders", played.orders}, {"plans", played.plans}, {"equal", equal}};
   std::string table = std::to_string(played.calls) + " calls, " + std::to_string(played.orders) + " orders, " +
-                      std::to_string(played.plans) + " configurations, written by " + played.build + "\n";
+                      std::to_string(played.plans) + " configurations" +
+                      (played.build.empty() ? "" : ", written by " + played.build) + "\n";
   const std::pair<const char*, const std::string&> remarks[] = {
       {"difference", played.difference}, {"problem", played.problem}, {"note", played.note}};
   for (const auto& [what, text] : remarks) {
@@ -275,6 +276,7 @@ int replay_file(const std::string& path, const LoadOptions& options) {
   const bool good = output.show(options, summary, table);
   std::fprintf(stderr, "replayed %llu events in %.2f s\n",
                static_cast<unsigned long long>(played.calls + played.orders), took.count());
+  if (!played.problem.empty()) return not_readable;
   return good && equal ? all_equal : not_equal;
 }
 

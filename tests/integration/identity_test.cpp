@@ -1,6 +1,8 @@
 // Headers, credentials and model names: cases RW-26 and RW-27.
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "support/answers.hpp"
 #include "support/gateway_process.hpp"
 
@@ -120,6 +122,41 @@ TEST(Identity, RW27_EachUpstreamGetsItsOwnModelNameAndKey) {
       expect_only_its_own(b, a);
     }
   }
+}
+
+// What could not be read is in the access log as what was answered: by the id that its caller was told.
+TEST(Identity, WhatCouldNotBeReadHasItsLineInTheAccessLog) {
+  ScriptedUpstream upstream(silent());
+  GatewayProcess gateway(basic_config({&upstream}));
+  const std::pair<std::string, std::string> rows[] = {
+      {"garbage\r\n\r\n", "bad_request"},
+      {"GET /v1/chat/completions HTTP/2.0\r\n\r\n", "version_not_supported"},
+      {"GET / HTTP/1.1\r\nHost: h\r\nx: " + std::string(40'000, 'x') + "\r\n\r\n", "headers_too_large"}};
+  for (std::size_t n = 0; n < std::size(rows); ++n) {
+    const Reply reply = ask_once(gateway.port(), rows[n].first);
+    const auto line = gateway.access_lines(n + 1).at(n);
+    EXPECT_EQ(line.value("id", ""), reply.head.get("x-request-id"));
+    EXPECT_EQ(line.value("cause", ""), rows[n].second);
+    EXPECT_EQ(line.value("status", 0), reply.status);
+    EXPECT_EQ(line.value("outcome", ""), "rejected");
+    EXPECT_EQ(line.value("client", ""), "127.0.0.1");
+    EXPECT_EQ(line.value("path", "?"), "");
+    EXPECT_GT(line.value("bytes", 0), 0);
+    EXPECT_LT(line.value("total_ms", 1e9), 5000.0);
+  }
+  EXPECT_EQ(gateway.metric("headgate_requests_total", {{"outcome", "rejected"}}), 3);
+}
+
+// A closed port: the answer says that the backend failed, the log how.
+TEST(Identity, TheAccessLogSaysHowTheLastAttemptEnded) {
+  auto upstream = std::make_unique<ScriptedUpstream>(silent());
+  const auto config = basic_config({upstream.get()});
+  upstream.reset();
+  GatewayProcess gateway(config);
+  EXPECT_EQ(ask_once(gateway.port(), chat_request(chat_body(false))).status, 502);
+  const auto line = gateway.access_lines(1).at(0);
+  EXPECT_EQ(line.value("cause", ""), "upstream_failed");
+  EXPECT_EQ(line.value("last_end", ""), "connect");
 }
 
 }  // namespace

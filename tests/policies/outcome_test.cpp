@@ -51,5 +51,13 @@ TEST(Outcome, ACallOffIsNeitherSuccessNorFailure) {
   EXPECT_EQ(fault_of({.end = End::ok, .status = 422}), Fault::callers);
 }
 
+TEST(Outcome, EveryEndHasAName) {
+  EXPECT_EQ(name_of(End::ok), "ok");
+  EXPECT_EQ(name_of(End::status), "status");
+  EXPECT_EQ(name_of(End::truncated), "truncated");
+  EXPECT_EQ(name_of(End::out_of_time), "out_of_time");
+  EXPECT_EQ(name_of(End::no_socket), "no_socket");
+}
+
 }  // namespace
 }  // namespace headgate::policies

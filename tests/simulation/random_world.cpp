@@ -161,8 +161,9 @@ World::World(std::uint64_t seed) {
   }
   const std::uint32_t faults = dice.below(10);
   for (std::uint32_t n = 0; n < faults; ++n) {
-    settings.faults.push_back(
-        {.at = some_time(dice, span), .endpoint = policies::EndpointId{dice.below(endpoints)}, .state = random_state(dice)});
+    settings.faults.push_back({.at = some_time(dice, span),
+                               .endpoint = policies::EndpointId{dice.below(endpoints)},
+                               .state = random_state(dice)});
   }
   std::ranges::stable_sort(settings.faults, {}, &SimFault::at);
 

@@ -21,7 +21,8 @@ std::uint64_t from_environment(const char* name, std::uint64_t usual) {
 }
 
 TEST(SeededWorlds, KeepTheirBooksAndEndEveryRequestOnce) {
-  const std::uint64_t only = from_environment("HEADGATE_SEED", 0), seeds = from_environment("HEADGATE_SEEDS", usual_seeds);
+  const std::uint64_t only = from_environment("HEADGATE_SEED", 0),
+                      seeds = from_environment("HEADGATE_SEEDS", usual_seeds);
   std::map<std::string, std::uint64_t> seen;
   for (std::uint64_t seed = only != 0 ? only : 1; seed <= (only != 0 ? only : seeds); ++seed) {
     const Played played = play_world(seed);
