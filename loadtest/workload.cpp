@@ -17,9 +17,9 @@ namespace headgate::config {
 using namespace std::chrono_literals;
 
 template <>
-struct EnumNames<loadtest::Arrivals> {
-  static constexpr std::array all{std::pair{loadtest::Arrivals::poisson, "poisson"},
-                                  std::pair{loadtest::Arrivals::gamma, "gamma"}};
+struct EnumNames<loadtest::Gaps> {
+  static constexpr std::array all{std::pair{loadtest::Gaps::poisson, "poisson"},
+                                  std::pair{loadtest::Gaps::gamma, "gamma"}};
 };
 
 template <>
@@ -141,7 +141,7 @@ void draw_class(const WorkloadClass& one, Nanos duration, std::uint64_t seed, st
   RateClock clock(one.rate, duration);
   double due = 0;
   for (std::uint64_t id = 0; id < limit; ++id) {
-    due += one.arrivals == Arrivals::gamma ? gamma_gap(one.cv, seed, id) : exponential_gap(seed, id);
+    due += one.arrivals == Gaps::gamma ? gamma_gap(one.cv, seed, id) : exponential_gap(seed, id);
     const auto at_s = clock.at_s(due);
     if (!at_s) return;
     Lengths lengths{one.prompt_tokens, one.output_tokens};

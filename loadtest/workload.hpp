@@ -24,7 +24,7 @@
 
 namespace headgate::loadtest {
 
-enum class Arrivals : std::uint8_t { poisson, gamma };
+enum class Gaps : std::uint8_t { poisson, gamma };
 enum class LengthsKind : std::uint8_t { fixed, azure_conv };
 
 struct RatePoint {
@@ -36,7 +36,7 @@ struct RatePoint {
 struct WorkloadClass {
   std::string model = "chat";
   std::vector<RatePoint> rate{};  // by time, the first at 0
-  Arrivals arrivals = Arrivals::poisson;
+  Gaps arrivals = Gaps::poisson;
   double cv = 1;  // of the gaps, with gamma
   LengthsKind lengths = LengthsKind::fixed;
   std::uint32_t prompt_tokens = 100, output_tokens = 50;

@@ -8,6 +8,7 @@
 #include "loadtest/sim/probing.hpp"
 #include "loadtest/sim/prompt_blocks.hpp"
 #include "loadtest/sim/server_use.hpp"
+#include "loadtest/sim/underway.hpp"
 #include "policies/base/random.hpp"
 
 namespace headgate::loadtest {
@@ -26,22 +27,20 @@ class Simulator {
         plan_(plan),
         dispatcher_(settings.catalog->plan),
         probing_(*settings.catalog, settings.profiles.size()),
+        engines_(settings.profiles.begin(), settings.profiles.end()),
+        by_place_(engines_.size()),
+        promised_(engines_.size(), never),
+        states_(engines_.size()),
+        lost_(engines_.size()),
         live_(plan.size()) {
     result_.records.resize(plan.size());
     result_.tally = Tally(settings.classes);
-    for (const engine::Profile& profile : settings.profiles) {
-      engines_.emplace_back(profile);
-      by_place_.emplace_back();
-      promised_.push_back(never);
-    }
-    states_.resize(engines_.size());
-    lost_.resize(engines_.size());
   }
 
   RunResult run() {
-    if (!plan_.empty()) events_.put({start + plan_[0].at, What::arrival, 0});
-    if (!settings_.faults.empty()) events_.put({after(start, settings_.faults[0].at), What::fault, 0});
-    if (!settings_.changes.empty()) events_.put({after(start, settings_.changes[0].at), What::change, 0});
+    put(What::arrival, plan_, 0);
+    put(What::fault, settings_.faults, 0);
+    put(What::change, settings_.changes, 0);
     while (!events_.empty() && result_.tally.whole().ended < plan_.size()) {
       const SimEvent event = events_.take();
       now_ = event.at;
@@ -49,6 +48,8 @@ class Simulator {
       for (std::size_t n = 0; n < orders_.size(); ++n) obey(policies::Order(orders_[n]));
       if (settings_.watch) settings_.watch(now_, dispatcher_, orders_);
       orders_.clear();
+      for (const std::uint32_t request : over_) live_.leave(request);
+      over_.clear();
       if (const Time wake = dispatcher_.next_wake(); wake < promised_wake_) {
         promised_wake_ = wake;
         events_.put({std::max(wake, now_), What::tick});
@@ -62,23 +63,14 @@ class Simulator {
   }
 
  private:
-  // Of a request on its way; `serial` is that of its present attempt.
-  struct Live {
-    policies::AttemptId attempt;
-    std::uint32_t serial = 0;
-    std::uint32_t endpoint = 0;
-    bool started = false;                        // an attempt, since it was sent
-    bool attempting = false, committed = false;  // committed: the caller has seen content
-    Time sent{};
-    engine::RequestKey key = engine::RequestKey::none;
-    Time first_token_by = never, end_by = never;
-    Nanos idle = Nanos::max();
-    policies::RequestId id = policies::RequestId::none;  // at the Dispatcher
-    Time silence_checked = never;                        // when check_limits() looks for it next
-    policies::Outcome outcome;
-  };
+  using Live = RequestUnderway;
 
   Record& record(std::uint32_t request) { return result_.records[request]; }
+
+  template <class List>
+  void put(What what, const List& list, std::uint32_t number) {
+    if (number < list.size()) events_.put({after(start, list[number].at), what, number});
+  }
 
   void happen(const SimEvent& event) {
     if (event.what == What::arrival) return arrive(event.who);
@@ -92,8 +84,9 @@ class Simulator {
       promised_wake_ = never;
       return dispatcher_.tick(now_, orders_);
     }
-    Live& live = live_[event.who];
-    if (!live.attempting || live.serial != event.serial) return;
+    Live* const found = live_.find(event.who);
+    if (found == nullptr || !found->attempting || found->serial != event.serial) return;
+    Live& live = *found;
     switch (event.what) {
       case What::submit:
         return submit(event.who);
@@ -109,11 +102,12 @@ class Simulator {
 
   void arrive(std::uint32_t request) {
     const Planned& planned = plan_[request];
-    if (request + 1 < plan_.size()) events_.put({start + plan_[request + 1].at, What::arrival, request + 1});
+    put(What::arrival, plan_, request + 1);
     Record& mine = record(request);
     mine.intended = mine.sent = planned.at;
     mine.stream = planned.stream;
     mine.traffic_class = planned.traffic_class;
+    live_.enter(request);
     ++arrived_;
     events_.put({after(now_, settings_.callers.patience), What::patience, request});
     send(request);
@@ -139,9 +133,9 @@ class Simulator {
   }
 
   void lose_patience(std::uint32_t request) {
-    const Record& mine = record(request);
-    Live& live = live_[request];
-    if (mine.outcome != Outcome::pending || live.committed) return;
+    Live* const found = live_.find(request);
+    if (found == nullptr || found->committed) return;
+    Live& live = *found;
     conclude(request, Outcome::left);
     dispatcher_.caller_gone(now_, live.id, orders_);
     if (live.attempting) end_attempt(request, {.end = policies::End::cancelled});
@@ -209,8 +203,7 @@ class Simulator {
   }
 
   void apply_fault(std::uint32_t number) {
-    if (number + 1 < settings_.faults.size())
-      events_.put({after(start, settings_.faults[number + 1].at), What::fault, number + 1});
+    put(What::fault, settings_.faults, number + 1);
     const SimFault& fault = settings_.faults[number];
     const auto endpoint = static_cast<std::uint32_t>(policies::index(fault.endpoint));
     run_engine(endpoint);
@@ -230,8 +223,7 @@ class Simulator {
   }
 
   void apply_change(std::uint32_t number) {
-    if (number + 1 < settings_.changes.size())
-      events_.put({after(start, settings_.changes[number + 1].at), What::change, number + 1});
+    put(What::change, settings_.changes, number + 1);
     const SimChange& change = settings_.changes[number];
     if (change.reload == nullptr) return dispatcher_.set_by_hand(now_, change.endpoint, change.by_hand, orders_);
     catalog_ = change.reload;
@@ -249,9 +241,9 @@ class Simulator {
   void break_streams(std::uint32_t endpoint) {
     for (std::uint32_t place = 0; place < by_place_[endpoint].size(); ++place) {
       const std::uint32_t request = by_place_[endpoint][place];
-      const Live& live = live_[request];
-      const bool here = live.attempting && live.endpoint == endpoint && live.key != engine::RequestKey::none &&
-                        engine::place_of(live.key) == place;
+      const Live* const live = live_.find(request);
+      const bool here = live != nullptr && live->attempting && live->endpoint == endpoint &&
+                        live->key != engine::RequestKey::none && engine::place_of(live->key) == place;
       if (!here) continue;
       const bool begun = record(request).stream && record(request).content_events > 0;
       come_to_nothing(request, {.end = begun ? policies::End::truncated : policies::End::sent_no_answer});
@@ -280,8 +272,9 @@ class Simulator {
     engines_[endpoint].advance(now_, made_);
     for (const engine::EngineEvent& event : made_) {
       const std::uint32_t request = by_place_[endpoint][engine::place_of(event.key)];
-      Live& live = live_[request];
-      if (!live.attempting || live.key != event.key) continue;
+      Live* const found = live_.find(request);
+      if (found == nullptr || !found->attempting || found->key != event.key) continue;
+      Live& live = *found;
       if (event.what == engine::EngineEvent::What::token) token(request, event.at);
       if (event.what != engine::EngineEvent::What::finished) continue;
       live.key = engine::RequestKey::none;  // what is on its way arrives
@@ -367,6 +360,7 @@ class Simulator {
     mine.reason = result_.names.number(std::string(reason));
     if (outcome != Outcome::ok && !live_[request].committed) forget_content(mine);  // it was still on its way
     mine.outcome = outcome;
+    over_.push_back(request);
     mine.ended = now_ - start;
     result_.duration = mine.ended;
     result_.tally.ended(mine, result_.names, mine.ended);
@@ -383,7 +377,8 @@ class Simulator {
   std::vector<Time> promised_;                        // when it will be run
   std::vector<ServerState> states_;
   std::vector<engine::EngineCounts> lost_;  // of engines that were killed
-  std::vector<Live> live_;                  // by request
+  Underway live_;                           // by request
+  std::vector<std::uint32_t> over_;         // requests that ended in this event
   SimEvents events_;
   policies::Orders orders_;
   std::vector<engine::EngineEvent> made_;
