@@ -1,12 +1,8 @@
 #include "config/load.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 
+#include "backends/text_file.hpp"
 #include "config/catalog.hpp"
 #include "config/describe_pools.hpp"
 #include "config/read.hpp"
@@ -15,10 +11,6 @@
 
 namespace headgate::config {
 namespace {
-
-struct Close {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
 
 // "$schema" at the root tells an editor where the schema is; it is no option.
 void take_schema_field(Node& root, Problems& problems) {
@@ -62,17 +54,10 @@ Loaded load_text(std::string_view text, const Environment& environment, const st
 }
 
 Loaded load_file(const std::string& path, const std::vector<std::string>& sets) {
-  const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rb"));
-  if (!file) return not_read(std::string("cannot be opened: ") + std::strerror(errno));
-  std::string text;
-  std::array<char, 64 << 10> block;
-  while (text.size() <= file_bytes_max) {
-    const std::size_t got = std::fread(block.data(), 1, block.size(), file.get());
-    text.append(block.data(), got);
-    if (got < block.size()) break;
-  }
-  if (std::ferror(file.get()) != 0) return not_read(std::string("cannot be read: ") + std::strerror(errno));
-  return load_text(text, process_environment(), sets);
+  std::string problem;
+  const auto text = backends::read_text_file(path, file_bytes_max, problem);
+  if (!text) return not_read(std::move(problem));
+  return load_text(*text, process_environment(), sets);
 }
 
 }  // namespace headgate::config

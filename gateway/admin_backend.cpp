@@ -3,6 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "backends/json_nesting.hpp"
 #include "policies/base/nearest.hpp"
 
 namespace headgate::gateway {
@@ -35,7 +36,7 @@ std::string problem_of(const std::string& field, const nlohmann::json& value, po
 HandSettingRead read_hand_setting(std::string_view body) {
   constexpr const char* example = R"(; {"drained":true}, {"drained":false} or {"weight":5} is right)";
   HandSettingRead read;
-  const auto json = nlohmann::json::parse(body, nullptr, false);
+  const auto json = backends::too_deep(body) ? nlohmann::json() : nlohmann::json::parse(body, nullptr, false);
   if (!json.is_object()) {
     read.problem = std::string("The body is not a JSON object") + example;
     return read;

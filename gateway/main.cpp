@@ -262,6 +262,11 @@ int main(int argc, char** argv) {
   simulate_app->add_option("--replay", simulate.replay,
                            "an event log of headgate serve: make its calls again and compare every order; needs no "
                            "configuration");
+  for (CLI::Option* option : simulate_app->get_options()) {
+    const std::string name = option->get_single_name();
+    if (name != "help" && name != "replay" && name != "json" && name != "expect")
+      simulate_app->get_option("--replay")->excludes(option);
+  }
   simulate_app->footer(
       "Examples:\n  headgate simulate config/examples/demo.jsonc --rate 20 --duration 10m --lengths azure-conv "
       "--profile llama-3.1-8b-h100\n"

@@ -53,9 +53,10 @@ Plan draw_plan(const LoadOptions& options, std::optional<Nanos> duration) {
   double at_s = 0;
   for (std::uint64_t id = 0; options.limit == 0 || id < options.limit; ++id) {
     const double gap = options.arrivals == "poisson" ? exponential_gap(options.seed, id)
-                       : options.arrivals == "gamma" ? gamma_gap(options.cv, options.seed, id)
-                                                     : azure_conv_gap(options.seed, id);
-    if (id > 0) at_s += gap / options.rate;  // the first leaves at once
+                       : options.arrivals == "gamma"
+                           ? (id == 0 ? first_gamma_gap : gamma_gap)(options.cv, options.seed, id)
+                           : azure_conv_gap(options.seed, id);
+    if (id > 0 || options.arrivals == "gamma") at_s += gap / options.rate;  // else the first leaves at once
     const double at_ns = at_s / options.speed * 1e9;
     if (duration && at_ns > static_cast<double>(duration->count())) break;
     if (at_ns > span_max_ns) {
@@ -109,8 +110,9 @@ Plan play_workload(const LoadOptions& options, std::optional<Nanos> duration) {
   plan.classes = std::move(read.classes);
   plan.requests = draw_workload(read.workload, options.seed, options.limit);
   if (plan.requests.size() > trace_lines_max) plan.problem = too_many;
-  if (plan.requests.empty()) plan.problem = options.workload + ": no request arrives within its duration";
   at_speed(options, duration, plan);
+  if (plan.requests.empty() && plan.problem.empty())
+    plan.problem = options.workload + ": no request arrives within the duration";
   return plan;
 }
 
@@ -145,6 +147,7 @@ Plan plan_requests(const LoadOptions& options) {
     at_speed(options, duration, plan);
   }
   plan.classes = {{"", options.model, *slo}};
+  if (plan.requests.empty() && plan.problem.empty()) plan.problem = "no request arrives within the duration";
   for (std::uint64_t id = 0; id < plan.requests.size() && !says_which_stream; ++id) {
     plan.requests[id].stream = unit(draw(options.seed, id, use_stream)) < options.stream_share;
   }

@@ -38,6 +38,18 @@ std::uint32_t at_share(double share, double QuantilePoint::*length) {
   return static_cast<std::uint32_t>(std::lround(low.*length + part * (high.*length - low.*length)));
 }
 
+// Marsaglia and Tsang, A Simple Method for Generating Gamma Variables (2000).
+double gamma_of_shape_plus_one(double shape, std::uint64_t seed, std::uint64_t id) {
+  const double d = shape + 1 - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  for (std::uint64_t use = use_gap_tries;; use += 3) {  // accepts 95 % at once
+    const double x = std::sqrt(-2 * std::log(open_unit(seed, id, use))) *
+                     std::cos(2 * std::numbers::pi * unit(draw(seed, id, use + 1)));
+    const double v = std::pow(1 + c * x, 3);
+    if (v <= 0) continue;
+    if (std::log(open_unit(seed, id, use + 2)) < 0.5 * x * x + d - d * v + d * std::log(v)) return d * v;
+  }
+}
+
 }  // namespace
 
 std::span<const QuantilePoint> azure_conv_quantiles() { return table; }
@@ -53,21 +65,18 @@ Lengths azure_conv_lengths(std::uint64_t seed, std::uint64_t id) {
 
 double exponential_gap(std::uint64_t seed, std::uint64_t id) { return -std::log(open_unit(seed, id, use_gap)); }
 
-// Marsaglia and Tsang, A Simple Method for Generating Gamma Variables (2000): a shape below 1 is drawn at shape + 1 and
-// multiplied by U^(1/shape).
+// A gamma of any shape is one of shape + 1 times U^(1/shape).
 double gamma_gap(double cv, std::uint64_t seed, std::uint64_t id) {
-  const double gap_shape = 1 / (cv * cv);
-  const double d = gap_shape + 1 - 1.0 / 3, c = 1 / std::sqrt(9 * d);
-  const double power = std::pow(open_unit(seed, id, use_gap_power), 1 / gap_shape);
-  for (std::uint64_t use = use_gap_tries;; use += 3) {  // accepts 95 % at once
-    const double x = std::sqrt(-2 * std::log(open_unit(seed, id, use))) *
-                     std::cos(2 * std::numbers::pi * unit(draw(seed, id, use + 1)));
-    const double v = std::pow(1 + c * x, 3);
-    if (v <= 0) continue;
-    if (std::log(open_unit(seed, id, use + 2)) < 0.5 * x * x + d - d * v + d * std::log(v)) {
-      return d * v * power / gap_shape;
-    }
-  }
+  const double shape = 1 / (cv * cv);
+  const double power = std::pow(open_unit(seed, id, use_gap_power), 1 / shape);
+  return gamma_of_shape_plus_one(shape, seed, id) * power / shape;
+}
+
+// The gap that a moment falls into has a density in proportion to its length, which is a gamma of shape + 1, and the
+// moment is anywhere in it.
+double first_gamma_gap(double cv, std::uint64_t seed, std::uint64_t id) {
+  const double shape = 1 / (cv * cv);
+  return gamma_of_shape_plus_one(shape, seed, id) / shape * open_unit(seed, id, use_gap_power);
 }
 
 double azure_conv_gap(std::uint64_t seed, std::uint64_t id) { return gamma_gap(azure_conv_gap_cv, seed, id); }

@@ -21,6 +21,8 @@ Lengths azure_conv_lengths(std::uint64_t seed, std::uint64_t id);
 // The gap before request number `id` in units of the mean gap; gamma: with that coefficient of variation, over 0.
 double azure_conv_gap(std::uint64_t seed, std::uint64_t id);
 double gamma_gap(double cv, std::uint64_t seed, std::uint64_t id);
+// Before the first request after any moment: without it bursty arrivals would come to more than their rate.
+double first_gamma_gap(double cv, std::uint64_t seed, std::uint64_t id);
 double exponential_gap(std::uint64_t seed, std::uint64_t id);
 
 // The shipped figures, for tests and notes.

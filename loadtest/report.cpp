@@ -239,6 +239,8 @@ void write_records(std::ostream& out, const RunResult& result) {
     if (record.outcome == Outcome::pending) continue;
     Summary line = {{"request", id},
                     {"stream", record.stream},
+                    {"class", result.tally.classes()[record.traffic_class].name},
+                    {"model", result.tally.classes()[record.traffic_class].model},
                     {"outcome", name_of(record.outcome)},
                     {"reason", result.names[record.reason]},
                     {"status", record.status},

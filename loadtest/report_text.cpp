@@ -9,8 +9,8 @@ namespace {
 
 template <class... T>
 std::string text(const char* format, T... values) {
-  char line[320];
-  std::snprintf(line, sizeof line, format, values...);
+  std::string line(static_cast<std::size_t>(std::snprintf(nullptr, 0, format, values...)), '\0');
+  std::snprintf(line.data(), line.size() + 1, format, values...);
   return line;
 }
 

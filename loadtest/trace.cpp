@@ -12,6 +12,7 @@
 #include <ostream>
 #include <string_view>
 
+#include "backends/json_nesting.hpp"
 #include "loadtest/event_trace.hpp"
 #include "loadtest/mapped_file.hpp"
 
@@ -107,6 +108,7 @@ std::string read_hash_ids(const nlohmann::json& object, std::uint32_t input, std
 
 // `ids` gets those of a Mooncake line.
 std::string read_json_line(std::string_view line, Planned& out, std::vector<std::uint32_t>& ids) {
+  if (backends::too_deep(line)) return "nested too deep: " + in_quotes(line);
   const auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object()) return "not a JSON object: " + in_quotes(line);
   const bool mooncake = object.contains("timestamp");

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
+#include "backends/text_file.hpp"
 #include "config/field.hpp"
 #include "config/forms.hpp"
 #include "config/read.hpp"
@@ -136,23 +135,38 @@ class RateClock {
   std::size_t piece_ = 0;
 };
 
-void draw_class(const WorkloadClass& one, Nanos duration, std::uint64_t seed, std::uint8_t number, std::uint64_t limit,
-                std::vector<Planned>& out) {
-  RateClock clock(one.rate, duration);
-  double due = 0;
-  for (std::uint64_t id = 0; id < limit; ++id) {
-    due += one.arrivals == Gaps::gamma ? gamma_gap(one.cv, seed, id) : exponential_gap(seed, id);
-    const auto at_s = clock.at_s(due);
-    if (!at_s) return;
-    Lengths lengths{one.prompt_tokens, one.output_tokens};
-    if (one.lengths == LengthsKind::azure_conv) lengths = azure_conv_lengths(seed, id);
-    out.push_back({.at = Nanos(std::llround(*at_s * 1e9)),
-                   .input = lengths.input,
-                   .output = lengths.output,
-                   .stream = unit(draw(seed, id, use_class_stream)) < one.stream_share,
-                   .traffic_class = number});
+// The arrivals of one class, one after the other.
+class ClassArrivals {
+ public:
+  ClassArrivals(const WorkloadClass& one, Nanos duration, std::uint64_t seed, std::uint8_t number)
+      : one_(one), clock_(one.rate, duration), seed_(seed), number_(number) {
+    draw_next();
   }
-}
+  const std::optional<Planned>& next() const { return next_; }
+  void draw_next() {
+    const auto gap = id_ == 0 ? first_gamma_gap : gamma_gap;
+    due_ += one_.arrivals == Gaps::gamma ? gap(one_.cv, seed_, id_) : exponential_gap(seed_, id_);
+    const auto at_s = clock_.at_s(due_);
+    next_.reset();
+    if (!at_s) return;
+    Lengths lengths{one_.prompt_tokens, one_.output_tokens};
+    if (one_.lengths == LengthsKind::azure_conv) lengths = azure_conv_lengths(seed_, id_);
+    next_ = {.at = Nanos(std::llround(*at_s * 1e9)),
+             .input = lengths.input,
+             .output = lengths.output,
+             .stream = unit(draw(seed_, id_, use_class_stream)) < one_.stream_share,
+             .traffic_class = number_};
+    ++id_;
+  }
+
+ private:
+  const WorkloadClass& one_;
+  RateClock clock_;
+  std::uint64_t seed_, id_ = 0;
+  std::uint8_t number_;
+  double due_ = 0;
+  std::optional<Planned> next_;
+};
 
 }  // namespace
 
@@ -177,22 +191,29 @@ WorkloadResult read_workload(std::string_view text, const std::string& name, con
 }
 
 WorkloadResult read_workload_file(const std::string& path, const std::string& slo) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (!(text << file.rdbuf())) return {.problem = "workload " + path + " cannot be read, or is empty"};
-  return read_workload(text.str(), path, slo);
+  std::string problem;
+  const auto text = backends::read_text_file(path, config::file_bytes_max, problem);
+  if (!text) return {.problem = "workload " + path + " " + problem};
+  return read_workload(*text, path, slo);
 }
 
 std::vector<Planned> draw_workload(const Workload& workload, std::uint64_t seed, std::uint64_t limit) {
   const std::uint64_t most = limit == 0 ? trace_lines_max + 1 : limit;
-  std::vector<Planned> requests;
-  std::uint8_t number = 0;
+  std::vector<ClassArrivals> classes;
   for (const auto& [name, one] : workload.classes) {
-    draw_class(one, workload.duration, draw(seed, number, use_class), number, most, requests);
-    ++number;
+    const auto number = static_cast<std::uint8_t>(classes.size());
+    classes.emplace_back(one, workload.duration, draw(seed, number, use_class), number);
   }
-  std::ranges::stable_sort(requests, {}, &Planned::at);
-  if (requests.size() > most) requests.resize(most);
+  const auto sooner = [](const ClassArrivals& a, const ClassArrivals& b) {
+    return a.next() && (!b.next() || a.next()->at < b.next()->at);
+  };
+  std::vector<Planned> requests;
+  while (requests.size() < most) {
+    ClassArrivals& first = *std::ranges::min_element(classes, sooner);
+    if (!first.next()) break;
+    requests.push_back(*first.next());
+    first.draw_next();
+  }
   return requests;
 }
 

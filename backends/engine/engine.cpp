@@ -238,12 +238,24 @@ void Engine::start_step(Time at) {
   }
   step_ends_ = never;
   if (batch_ == 0) return;
+  step_began_ = at;
+  step_ends_ = after(at, step_time(context, prefilled));
+}
+
+// Exact where 63 bits hold it; what would take longer than a century takes a century.
+Nanos Engine::step_time(std::uint64_t context, std::uint32_t prefilled) const {
+  constexpr double century_ns = 3.2e18;
+  const auto ns = [](Nanos each, auto number) {
+    return static_cast<double>(each.count()) * static_cast<double>(number);
+  };
+  const double about = (ns(profile_.step_fixed, 1) + ns(profile_.step_per_running, batch_) +
+                        ns(profile_.step_per_context_token, context) + ns(profile_.prefill_per_token, prefilled)) *
+                       std::max(slowness_, 1.0);
+  if (about > century_ns) return Nanos(static_cast<std::int64_t>(century_ns));
   const Nanos time = profile_.step_fixed + profile_.step_per_running * batch_ +
                      profile_.step_per_context_token * static_cast<std::int64_t>(context) +
                      profile_.prefill_per_token * prefilled;
-  step_began_ = at;
-  step_ends_ = after(
-      at, slowness_ == 1 ? time : Nanos(static_cast<std::int64_t>(static_cast<double>(time.count()) * slowness_)));
+  return slowness_ == 1 ? time : Nanos(static_cast<std::int64_t>(static_cast<double>(time.count()) * slowness_));
 }
 
 void Engine::end_step(Time at, std::vector<EngineEvent>& out) {

@@ -122,6 +122,7 @@ class Engine {
   bool start(std::uint32_t place);
   void arrive(Time at);
   void start_step(Time at);
+  Nanos step_time(std::uint64_t context, std::uint32_t prefilled) const;
   void end_step(Time at, std::vector<EngineEvent>& out);
   void end_of(std::uint32_t place, Time at, std::vector<EngineEvent>& out);
   void label_full_blocks(Record& record);

@@ -89,7 +89,8 @@ bool Connection::step() {
 void Connection::arm() {
   Buffer& in = link_->in();
   if (phase_ == Phase::closing) in.clear();
-  if (phase_ != Phase::reading && !in.empty()) return;
+  const bool takes_more = phase_ == Phase::reading && !drip_ && pending() < output_high;
+  if (!takes_more && !in.empty()) return;
   if (!in.empty() && in.room() < read_room) in.reserve(std::max(read_room, in.size()));
   link_->arm();
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "backends/json_nesting.hpp"
 #include "policies/base/nearest.hpp"
 
 namespace headgate::mock {
@@ -209,6 +210,7 @@ Control read_tuning(const Json& json) {
 }  // namespace
 
 Control read_control(std::string_view body) {
+  if (backends::too_deep(body)) return ControlError{"the body is nested deeper than 32 levels", {}};
   const Json json = Json::parse(body, nullptr, false);
   if (!json.is_object()) return ControlError{"the body must be a JSON object such as {\"fault\":\"hang\"}", {}};
   if (json.contains("clear")) return read_clear(json);

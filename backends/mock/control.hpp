@@ -23,9 +23,9 @@ namespace headgate::mock {
 struct ClearFaults {
   std::optional<FaultKind> kind;  // none: all
 };
-struct Tuning {                 // what is not set stays as it is
-  std::optional<double> speed;  // of the steps that begin from now on; 0.2: a fifth of the profile's; 0.001..1000
-  std::optional<std::uint32_t> slots;  // 1..65536; more than the profile's come to the profile's
+struct Tuning {                   // what is not set stays as it is
+  std::optional<double> speed{};  // of the steps that begin from now on; 0.2: a fifth of the profile's; 0.001..1000
+  std::optional<std::uint32_t> slots{};  // 1..65536; more than the profile's come to the profile's
 };
 struct Restart {
   std::uint32_t down_ms = 0;

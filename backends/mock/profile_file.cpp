@@ -4,10 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "backends/json_nesting.hpp"
+#include "backends/text_file.hpp"
 #include "policies/base/nearest.hpp"
 
 namespace headgate::mock {
@@ -26,6 +27,7 @@ constexpr std::array<TimeField, 5> times{{{"overhead_us", &Profile::overhead},
                                           {"step_per_context_token_us", &Profile::step_per_context_token},
                                           {"prefill_per_token_us", &Profile::prefill_per_token}}};
 constexpr double time_max_us = 60e6;
+constexpr std::size_t profile_bytes_max = 1 << 20;
 
 struct CountField {
   std::string_view name;
@@ -78,14 +80,19 @@ std::string take(const std::string& name, const Json& value, Profile& profile) {
 }  // namespace
 
 std::optional<Profile> read_profile(const std::string& text, std::string& problem) {
+  if (backends::too_deep(text)) {
+    problem = "nested deeper than 32 levels";
+    return std::nullopt;
+  }
   Json json;
   try {
     json = Json::parse(text, nullptr, true, true);
   } catch (const Json::parse_error& error) {
-    const auto line =
-        1 +
-        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size())), '\n');
-    problem = "line " + std::to_string(line) + ": this is no JSON";
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
+    problem = "line " + std::to_string(1 + std::count(text.begin(), end, '\n')) + ": this is no JSON";
+    return std::nullopt;
+  } catch (const Json::exception&) {  // 1e400
+    problem = "a number is out of range";
     return std::nullopt;
   }
   if (!json.is_object()) {
@@ -106,7 +113,7 @@ std::optional<Profile> read_profile(const std::string& text, std::string& proble
     if (!problem.empty()) return std::nullopt;
   }
   if (profile.step_fixed == Nanos(0)) {
-    problem = "step_fixed_us is 0 or missing; a step takes some time";
+    problem = "step_fixed_us is missing or under 0.001; a step takes some time";
     return std::nullopt;
   }
   return profile;
@@ -114,15 +121,13 @@ std::optional<Profile> read_profile(const std::string& text, std::string& proble
 
 std::optional<Profile> load_profile(const std::string& name, std::string& problem) {
   if (const Profile* profile = engine::find_profile(name)) return *profile;
-  std::ifstream file(name, std::ios::binary);
-  std::string text(1 << 20, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.empty()) {
-    problem = "profile \"" + name + "\" is unknown and no file that can be read" + suggestion(name, built_in());
+  std::string unread;
+  const auto text = backends::read_text_file(name, profile_bytes_max, unread);
+  if (!text) {
+    problem = "profile \"" + name + "\" is unknown, and as a file it " + unread + suggestion(name, built_in());
     return std::nullopt;
   }
-  auto profile = read_profile(text, problem);
+  auto profile = read_profile(*text, problem);
   if (profile) profile->name = name;
   if (!profile) problem = "profile " + name + ": " + problem;
   return profile;

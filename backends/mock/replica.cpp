@@ -41,7 +41,9 @@ Replica::Replica(backends::Loop& loop, Scratch& scratch, const MockOptions& opti
       back_(loop,
             [this] {
               std::string problem;
-              if (!listen_unless_told_not_to(problem)) std::fprintf(stderr, "headgate mock: %s\n", problem.c_str());
+              if (listen_unless_told_not_to(problem)) return;
+              std::fprintf(stderr, "headgate mock: %s; trying again each second\n", problem.c_str());
+              back_.set(after(Clock::now(), std::chrono::seconds(1)));
             }),
       by_place_(engine_.places(), nullptr) {}
 

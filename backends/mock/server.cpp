@@ -1,15 +1,15 @@
 #include "backends/mock/server.hpp"
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 
 #include "backends/mock/profile_file.hpp"
+#include "backends/text_file.hpp"
 
 namespace headgate::mock {
 namespace {
@@ -36,14 +36,16 @@ std::string check(const MockOptions& options) {
   return {};
 }
 
+constexpr std::size_t plan_bytes_max = 8 << 20;
+
 std::vector<PlannedControl> load_faults(const MockOptions& options, std::string& problem) {
-  std::ifstream file(options.faults, std::ios::binary);
-  std::stringstream text;
-  if (!(text << file.rdbuf())) {
-    problem = "faults " + options.faults + ": cannot be read, or is empty";
+  const auto text = backends::read_text_file(options.faults, plan_bytes_max, problem);
+  if (!text) {
+    problem = "faults " + options.faults + " " + problem;
     return {};
   }
-  auto faults = read_fault_plan(text.str(), options.replicas, problem);
+  auto faults = read_fault_plan(*text, options.replicas, problem);
+  std::erase_if(problem, [](char c) { return static_cast<unsigned char>(c) < ' '; });  // of a name in the file
   if (!problem.empty()) problem = options.faults + ": " + problem;
   return faults;
 }
@@ -78,6 +80,17 @@ class EndSignals final : public backends::Loop::Watched {
   backends::Loop& loop_;
   int fd_;
 };
+
+constexpr int plan_lines_at_once = 100;
+
+// On standard output, unless nobody reads it there.
+void say(Nanos at, const FaultPlan::Due& due) {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  if (::poll(&out, 1, 0) <= 0) return;
+  std::printf("%6.1f s  replica %u: %.200s\n", std::chrono::duration<double>(at).count(), due.replica,
+              due.text.c_str());
+  std::fflush(stdout);
+}
 
 void announce(const MockOptions& options, const Server& server) {
   for (const auto& replica : server.replicas()) {
@@ -118,15 +131,15 @@ bool Server::start(std::string& problem) {
 }
 
 void Server::obey_plan() {
-  while (plan_->next() <= std::chrono::steady_clock::now()) {
-    FaultPlan::Due due = plan_->take();
+  const Time now = std::chrono::steady_clock::now();
+  for (int n = 0; n < plan_lines_at_once && plan_->next() <= now; ++n) {  // then callers have their turn
+    auto due = plan_->take();
+    if (!due) continue;
     std::string problem;
-    replicas_[due.replica]->obey(std::move(due.control), nullptr, problem);
+    replicas_[due->replica]->obey(std::move(due->control), nullptr, problem);
     if (!problem.empty()) std::fprintf(stderr, "headgate mock: %s\n", problem.c_str());
-    std::printf("%6.1f s  replica %u: %s\n", std::chrono::duration<double>(due.at - started_).count(), due.replica,
-                due.text.c_str());
+    say(due->at - started_, *due);
   }
-  std::fflush(stdout);
   plan_timer_.set(plan_->next());
 }
 
@@ -149,6 +162,7 @@ int serve(const MockOptions& options) {
     return 2;
   }
   raise_descriptor_limit();
+  ::signal(SIGPIPE, SIG_IGN);
   backends::Loop loop;
   Server server(loop, options, profiles, std::move(faults));
   if (!server.start(problem)) {

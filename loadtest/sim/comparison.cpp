@@ -51,13 +51,18 @@ double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 template <class ValuesAt>
 Summary estimates(const std::vector<std::string>& pointers, ValuesAt&& values_at) {
-  Summary flat = Summary::object();
+  Summary tree = Summary::object();
   for (const std::string& pointer : pointers) {
     const Estimate about = estimate(values_at(pointer));
-    flat[pointer + "/mean"] = rounded(about.mean);
-    flat[pointer + "/ci95"] = about.ci95 ? Summary(rounded(*about.ci95)) : Summary();
+    Summary* at = &tree;  // always objects: a class may be called "0"
+    for (std::size_t begin = 1, end = 0; end != pointer.npos; begin = end + 1) {
+      end = pointer.find('/', begin);
+      at = &(*at)[pointer.substr(begin, end == pointer.npos ? end : end - begin)];
+    }
+    (*at)["mean"] = rounded(about.mean);
+    (*at)["ci95"] = about.ci95 ? Summary(rounded(*about.ci95)) : Summary();
   }
-  return flat.unflatten();
+  return tree;
 }
 
 constexpr std::size_t title_columns = 24;
@@ -133,14 +138,17 @@ Summary compare(const std::vector<Contender>& contenders, const LoadOptions& loa
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::size_t done = 0;
+  std::string problem;
   const auto work = [&] {
     for (std::size_t run = next++; run < runs; run = next++) {
       const std::size_t c = run % contenders.size(), k = run / contenders.size();
       LoadOptions seeded = load;
       seeded.seed += k;
-      const SimSettings& settings = contenders[c].settings;
-      summaries[c][k] = summarize(simulate(settings, plan_requests(seeded).requests));
+      const Plan plan = plan_requests(seeded);
+      if (plan.problem.empty()) summaries[c][k] = summarize(simulate(contenders[c].settings, plan.requests));
       const std::lock_guard lock(mutex);
+      if (!plan.problem.empty() && problem.empty())
+        problem = "seed " + std::to_string(seeded.seed) + ": " + plan.problem;
       played(++done, runs);
     }
   };
@@ -149,6 +157,7 @@ Summary compare(const std::vector<Contender>& contenders, const LoadOptions& loa
     const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
     for (std::size_t n = 0; n < std::min(cores, runs); ++n) threads.emplace_back(work);
   }
+  if (!problem.empty()) return {{"problem", problem}};
   const Runs all = gather(summaries, seeds);
   Summary comparison = {{"seeds", seeds}, {"first_seed", load.seed}, {"slo", summaries[0][0]["goodput"]["slo"]}};
   constexpr std::array<const char*, 2> names{"a", "b"};

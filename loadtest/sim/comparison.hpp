@@ -24,7 +24,8 @@ struct Contender {
 
 // {"seeds": N, "first_seed": S, "a": {..}, "b": {..}, "difference": {..}}: the numbers of a run's summary, each as
 // {"mean", "ci95"}; ci95 is null with one seed. "b" and "difference" with two contenders. Runs share the cores;
-// `played` hears of each that is over. The plans must be good ones: plan_requests(load) has been tried.
+// `played` hears of each that is over. Where a
+// seed gives no plan: {"problem": why}.
 Summary compare(const std::vector<Contender>& contenders, const LoadOptions& load, std::uint32_t seeds,
                 const std::function<void(std::size_t done, std::size_t of)>& played);
 

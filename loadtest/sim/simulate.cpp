@@ -163,6 +163,7 @@ int simulate(const SimulateOptions& options) {
   bool good = true;
   if (compares) {
     Summary comparison = compare(contenders, options.load, options.seeds, show_progress);
+    if (comparison.contains("problem")) return usage(comparison["problem"].get<std::string>());
     if (!options.faults.empty()) comparison["faults"] = options.faults;
     requests = requests_played(comparison);
     good = output.show(options.load, comparison, table_of_comparison(comparison));

@@ -55,6 +55,7 @@ TEST(MockControl, NamesTheWrongFieldAndTheNearestKnownOne) {
   const Case cases[] = {
       {"", R"(the body must be a JSON object such as {"fault":"hang"})"},
       {"[]", R"(the body must be a JSON object such as {"fault":"hang"})"},
+      {"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "the body is nested deeper than 32 levels"},
       {"{}", "fault, clear, speed, slots or restart is missing"},
       {R"({"fault":"hangs"})", R"(unknown fault "hangs"; did you mean "hang"?)"},
       {R"({"fault":"no-done"})", R"(unknown fault "no-done"; did you mean "no_done"?)"},

@@ -25,7 +25,8 @@ TEST(MockProfileFile, NamesTheLineOrTheFieldThatIsWrong) {
   const std::pair<const char*, const char*> rows[] = {
       {"{\n\"slots\": 3,\n}", "line 3: this is no JSON"},
       {"[]", "a JSON object is wanted"},
-      {"{}", "step_fixed_us is 0 or missing; a step takes some time"},
+      {R"({"base":"demo","overhead_us":1e400})", "a number is out of range"},
+      {"{}", "step_fixed_us is missing or under 0.001; a step takes some time"},
       {R"({"base":"demos"})", R"(base is "demos", no profile; did you mean "demo"?)"},
       {R"({"base":"instant"})", R"(base is "instant", which takes no time)"},
       {R"({"base":"demo","slot":3})", R"(unknown field "slot"; did you mean "slots"?)"},
@@ -43,7 +44,9 @@ TEST(MockProfileFile, NamesTheLineOrTheFieldThatIsWrong) {
 TEST(MockProfileFile, ANameThatIsNeitherProfileNorFileIsTold) {
   std::string problem;
   EXPECT_FALSE(load_profile("demos", problem));
-  EXPECT_EQ(problem, R"(profile "demos" is unknown and no file that can be read; did you mean "demo"?)");
+  EXPECT_EQ(
+      problem,
+      R"(profile "demos" is unknown, and as a file it cannot be opened: No such file or directory; did you mean "demo"?)");
   EXPECT_EQ(load_profile("demo", problem)->name, "demo");
 }
 

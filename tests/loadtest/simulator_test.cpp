@@ -242,7 +242,8 @@ TEST(Simulate, NamesWhatItDoesNotKnow) {
   EXPECT_EQ(says(model), "headgate simulate: model \"chatt\" is unknown; did you mean \"chat\"?\n");
   profile.profiles = {"demoo"};
   EXPECT_EQ(says(profile),
-            "headgate simulate: profile \"demoo\" is unknown and no file that can be read; did you mean \"demo\"?\n");
+            "headgate simulate: profile \"demoo\" is unknown, and as a file it cannot be opened: No such file or "
+            "directory; did you mean \"demo\"?\n");
   pool.profiles = {"demo", "smal=demo"};
   EXPECT_EQ(says(pool), "headgate simulate: pool \"smal\" is unknown; did you mean \"small\"?\n");
   SimulateOptions condition;

@@ -71,6 +71,15 @@ TEST(Workload, GammaGapsHaveTheirMeanAndVariation) {
   EXPECT_NEAR(std::sqrt(squares) / mean, 2, 0.05);
 }
 
+// A renewal process that begins with an event would have (cv^2 - 1) / 2 = 49.5 too many.
+TEST(Workload, BurstyArrivalsComeToTheirRate) {
+  const Workload workload = workload_of(R"({"a": {"rate": [{"per_s": 1}], "arrivals": "gamma", "cv": 10}})", "600s");
+  double sum = 0;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed)
+    sum += static_cast<double>(draw_workload(workload, seed, 0).size()) / 2000;
+  EXPECT_NEAR(sum, 600, 4 * 10 * std::sqrt(600.0 / 2000));
+}
+
 TEST(Workload, ClassesKeepTheirNumbersLengthsAndStreams) {
   const Workload workload = workload_of(R"({
     "chat": {"rate": [{"per_s": 20}], "lengths": "azure-conv"},
@@ -127,7 +136,7 @@ TEST(Workload, NamesTheLineAndWhatIsWrong) {
                 .find("w.jsonc:2: $.classes.a.slo: is \"ttf=1s\", must be limits"),
             0u);
   EXPECT_EQ(read_workload_file("/nowhere/w.jsonc", "").problem,
-            "workload /nowhere/w.jsonc cannot be read, or is empty");
+            "workload /nowhere/w.jsonc cannot be opened: No such file or directory");
 }
 
 }  // namespace
