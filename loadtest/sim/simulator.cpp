@@ -107,7 +107,6 @@ class Simulator {
     mine.intended = mine.sent = planned.at;
     mine.stream = planned.stream;
     mine.traffic_class = planned.traffic_class;
-    live_.enter(request);
     ++arrived_;
     events_.put({after(now_, settings_.callers.patience), What::patience, request});
     send(request);

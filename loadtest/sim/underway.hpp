@@ -29,6 +29,20 @@ class Underway {
  public:
   explicit Underway(std::size_t requests) : place_(requests, none) {}
 
+  RequestUnderway* find(std::uint32_t request) {  // null: it is not on its way
+    return place_[request] == none ? nullptr : &items_[place_[request]];
+  }
+  RequestUnderway& operator[](std::uint32_t request) {  // from here on it is
+    if (place_[request] == none) enter(request);
+    return items_[place_[request]];
+  }
+  void leave(std::uint32_t request) {
+    if (place_[request] == none) return;
+    free_.push_back(place_[request]);
+    place_[request] = none;
+  }
+
+ private:
   void enter(std::uint32_t request) {
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(items_.size()));
@@ -38,16 +52,7 @@ class Underway {
     free_.pop_back();
     items_[place_[request]] = {};
   }
-  RequestUnderway* find(std::uint32_t request) {  // null: it is not on its way
-    return place_[request] == none ? nullptr : &items_[place_[request]];
-  }
-  RequestUnderway& operator[](std::uint32_t request) { return items_[place_[request]]; }
-  void leave(std::uint32_t request) {
-    free_.push_back(place_[request]);
-    place_[request] = none;
-  }
 
- private:
   static constexpr std::uint32_t none = 0xffffffffu;
   std::vector<std::uint32_t> place_;   // in items_, by request
   std::deque<RequestUnderway> items_;  // which stay where they are

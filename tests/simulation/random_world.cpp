@@ -120,7 +120,7 @@ void World::draw_changes(Dice& dice, const json& config, Nanos span) {
   if (!dice.one_in(2)) return;
   const std::uint32_t number = dice.between(1, 4);
   for (std::uint32_t n = 0; n < number; ++n) {
-    SimChange change{.at = some_time(dice, span)};
+    SimChange change{.at = dice.one_in(3) ? span / 2 + dice.up_to(100ms) : some_time(dice, span)};
     if (dice.one_in(2)) {
       change.reload = catalog_of(random_reload(dice, config));
     } else {
@@ -164,6 +164,11 @@ World::World(std::uint64_t seed) {
     settings.faults.push_back({.at = some_time(dice, span),
                                .endpoint = policies::EndpointId{dice.below(endpoints)},
                                .state = random_state(dice)});
+  }
+  if (dice.one_in(2)) {  // one dies while it has the most to do
+    settings.faults.push_back({.at = span / 2 + 50ms + dice.up_to(300ms),
+                               .endpoint = policies::EndpointId{dice.below(endpoints)},
+                               .state = {.down = true}});
   }
   std::ranges::stable_sort(settings.faults, {}, &SimFault::at);
 
