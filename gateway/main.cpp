@@ -72,10 +72,9 @@ void add_plan_flags(CLI::App& app, loadtest::LoadOptions& o) {
   text("--stream-share", o.stream_share, "0..1 of the requests are streams");
   app.add_flag_callback(
       "--unary", [&o] { o.stream_share = 0; }, "no streams");
-  const auto workload =
-      app.add_option("--workload", o.workload,
-                     "classes of requests, each with its rate over time, lengths, route and limits: a "
-                     "file such as loadtest/workloads/spike.jsonc");
+  app.add_option("--workload", o.workload,
+                 "classes of requests, each with its rate over time, lengths, route and limits: a "
+                 "file such as loadtest/workloads/spike.jsonc");
   text("--trace", o.trace,
        "Azure CSV, Mooncake JSON lines, {\"at_ms\":0,\"input\":10,\"output\":20} a line, or an event log of serve");
   text("--rate", o.rate, "requests per second, open loop");
@@ -88,14 +87,30 @@ void add_plan_flags(CLI::App& app, loadtest::LoadOptions& o) {
   text("--lengths", o.lengths, "with --rate: fixed or azure-conv");
   text("--prompt-tokens", o.prompt_tokens, "with --lengths fixed")->check(whole_number(1, 1'000'000));
   text("--output-tokens", o.output_tokens, "with --lengths fixed")->check(whole_number(1, 1'000'000));
-  for (const char* name : {"--model", "--stream-share", "--unary", "--trace", "--rate", "--arrivals", "--cv",
-                           "--lengths", "--prompt-tokens", "--output-tokens"})
-    workload->excludes(name);
   app.add_option("--expect", o.expect, "condition on the JSON summary, such as cut==0 (repeatable)");
   text("--slo", o.slo, "any of ttft, tpot, gap, e2e");
   text("--json", o.json, "summary as JSON: a file, or - for standard output");
   text("--records", o.records, "one JSON line per request: a file");
   text("--timeline", o.timeline, "the run second by second, as CSV: a file");
+}
+
+// What a workload says itself.
+void want_no_plan_beside_workload(const CLI::App& app) {
+  if (app.count("--workload") == 0) return;
+  for (const char* name : {"--model", "--stream-share", "--unary", "--trace", "--rate", "--arrivals", "--cv",
+                           "--lengths", "--prompt-tokens", "--output-tokens"}) {
+    if (app.count(name) > 0) throw CLI::ValidationError("--workload", std::string("does not go with ") + name);
+  }
+}
+
+void want_little_beside_replay(const CLI::App& app) {
+  if (app.count("--replay") == 0) return;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_single_name();
+    const bool allowed = name == "replay" || name == "json" || name == "expect";
+    if (option->count() > 0 && !allowed)
+      throw CLI::ValidationError("--replay", "makes the calls of its log; it takes --json and --expect, not --" + name);
+  }
 }
 
 void add_load_flags(CLI::App& app, loadtest::LoadOptions& o) {
@@ -230,7 +245,10 @@ int main(int argc, char** argv) {
   loadtest::LoadOptions load;
   CLI::App* load_app = app.add_subcommand("load", "play requests at their intended times and report");
   add_load_flags(*load_app, load);
-  load_app->callback([&] { exit_code = loadtest::load(load); });
+  load_app->callback([&] {
+    want_no_plan_beside_workload(*load_app);
+    exit_code = loadtest::load(load);
+  });
 
   loadtest::SimulateOptions simulate;
   CLI::App* simulate_app = app.add_subcommand("simulate", "play requests against a configuration in virtual time");
@@ -239,7 +257,7 @@ int main(int argc, char** argv) {
   simulate_app
       ->add_option("--profile", simulate.profiles,
                    "of the model servers: NAME, or POOL=NAME (repeatable; others: demo); there are paced, demo, "
-                   "qwen3-32b-2xh100, llama-3.1-8b-h100, llama-70b-8xh100")
+                   "qwen3-32b-2xh100, llama-3.1-8b-h100, llama-70b-8xh100, or a file (MOCK.md)")
       ->capture_default_str();
   simulate_app
       ->add_option("--retries", simulate.retries,
@@ -262,11 +280,6 @@ int main(int argc, char** argv) {
   simulate_app->add_option("--replay", simulate.replay,
                            "an event log of headgate serve: make its calls again and compare every order; needs no "
                            "configuration");
-  for (CLI::Option* option : simulate_app->get_options()) {
-    const std::string name = option->get_single_name();
-    if (name != "help" && name != "replay" && name != "json" && name != "expect")
-      simulate_app->get_option("--replay")->excludes(option);
-  }
   simulate_app->footer(
       "Examples:\n  headgate simulate config/examples/demo.jsonc --rate 20 --duration 10m --lengths azure-conv "
       "--profile llama-3.1-8b-h100\n"
@@ -275,6 +288,8 @@ int main(int argc, char** argv) {
       "  headgate simulate --replay events.log\n"
       "--set changes the first configuration only; --compare is left as it stands in its file.");
   simulate_app->callback([&] {
+    want_little_beside_replay(*simulate_app);
+    want_no_plan_beside_workload(*simulate_app);
     if (simulate.replay.empty()) want_file(*simulate_app, simulate.config);
     exit_code = loadtest::simulate(simulate);
   });

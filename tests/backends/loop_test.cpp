@@ -43,6 +43,23 @@ TEST(Loop, WhatIsPostedByPostedWorkRunsInALaterTurn) {
   EXPECT_EQ(depth, 5);
 }
 
+// Those that are due in one turn, whichever was made first; one that is set anew in it has its turn as well.
+TEST(Loop, TimersRingInTheOrderInWhichTheyWereDue) {
+  Loop loop;
+  std::string rung;
+  Loop::Timer a(loop, [&] { rung += 'a'; }), b(loop, [&] { rung += 'b'; }), c(loop, [&] {
+    rung += 'c';
+    if (rung.size() < 4) c.set(std::chrono::steady_clock::now() - 1ms);
+  });
+  const Time now = std::chrono::steady_clock::now();
+  a.set(now - 10ms);
+  b.set(now - 30ms);
+  c.set(now - 20ms);
+  while (rung.size() < 4) loop.run_once(1s);
+  EXPECT_EQ(rung.substr(0, 2), "bc");
+  EXPECT_EQ(rung, "bcac");
+}
+
 TEST(Loop, TimersRingOnceNeverEarly) {
   Loop loop;
   int first = 0, second = 0;

@@ -44,6 +44,21 @@ TEST(CommandLine, AnUnknownSubcommandIsNamedBesideThoseThatThereAre) {
   }
 }
 
+TEST(CommandLine, OptionsThatDoNotGoTogetherAreNamed) {
+  const std::pair<std::vector<std::string>, const char*> rows[] = {
+      {{"load", "--workload", "w", "--rate", "3"}, "--workload: does not go with --rate\n"},
+      {{"simulate", "x", "--workload", "w", "--unary"}, "--workload: does not go with --unary\n"},
+      {{"simulate", "--replay", "log", "--seed", "3"},
+       "--replay: makes the calls of its log; it takes --json and --expect, not --seed\n"},
+      {{"simulate", "x", "--replay", "log"},
+       "--replay: makes the calls of its log; it takes --json and --expect, not --config\n"}};
+  for (const auto& [arguments, words] : rows) {
+    const Said said = run(arguments);
+    EXPECT_EQ(said.code, 2);
+    EXPECT_TRUE(said.words.starts_with(words)) << said.words;
+  }
+}
+
 TEST(CommandLine, ANumberOutOfRangeIsShownBesideTheRange) {
   struct Row {
     std::vector<std::string> arguments;
