@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "policies/base/random.hpp"
+
 namespace headgate::config {
 
 class FieldReader {
@@ -68,6 +70,14 @@ class FieldReader {
     one(since);
     field = Time(since);
   }
+  void one(std::string& field) {
+    std::uint32_t size = 0;
+    raw(size);
+    cut_ = cut_ || text_.size() - at_ < size;
+    if (cut_ || wrong_) return;
+    field.assign(text_, at_, size);
+    at_ += size;
+  }
   template <class T>
   void one(std::optional<T>& field) {
     bool has = false;
@@ -89,6 +99,18 @@ class FieldReader {
   std::size_t at_ = 0;
   bool cut_ = false, wrong_ = false;
 };
+
+std::uint64_t image_digest(std::string_view image) {
+  std::uint64_t digest = image.size();
+  while (!image.empty()) {
+    std::uint64_t word = 0;
+    const std::size_t bytes = std::min(image.size(), sizeof word);
+    std::memcpy(&word, image.data(), bytes);
+    digest = mix64(digest ^ word);
+    image.remove_prefix(bytes);
+  }
+  return digest;
+}
 
 EventLogHead read_event_log_head(std::string_view log) {
   EventLogHead head;

@@ -4,10 +4,11 @@
 //   line 1   {"headgate_event_log":1,"build":"0.1.0","config":{...}}   secrets of the configuration as ***
 //   then     records: a byte, the place of its struct in Event; then the struct's fields as visit() names them.
 //            Numbers are little-endian, enums and bools a byte or as wide as they are, durations and times nanoseconds
-//            in 8 bytes, an optional a bool first, a list its length in 4 bytes first, a variant its place in one.
+//            in 8 bytes, an optional a bool first, a list or text its length in 4 bytes first, a variant its place in
+//            one.
 //
-// The first record is Planned. No prompt and no key is in it. A record of a call comes before the orders that it
-// brought.
+// The first record is Planned, or Continued in a file that goes on where another has ended. No prompt and no key is in
+// it. A record of a call comes before the orders that it brought.
 #pragma once
 
 #include <bit>
@@ -77,12 +78,17 @@ struct Ordered {
 struct Gap {  // so many records could not be kept: what follows cannot be replayed
   std::uint64_t lost = 0;
 };
-struct Closed {       // nothing follows; without it the process was killed, and orders of the last call may be missing
-  bool full = false;  // the log reached its size
+struct Closed {  // nothing follows; without it the process was killed, and orders of the last call may be missing
+  bool continued = false;  // in the next file
 };
+struct Continued {  // the state in which the file before this one has ended: Dispatcher::image()
+  std::string image;
+  std::uint64_t digest = 0;  // image_digest() of it: what was damaged is not restored
+};
+std::uint64_t image_digest(std::string_view image);
 
 using Event = std::variant<Planned, Arrived, TurnedAway, FirstToken, Ended, CallerGone, Probed, SetByHand, Replanned,
-                           Ticked, Ordered, Gap, Closed>;
+                           Ticked, Ordered, Gap, Closed, Continued>;
 
 // Fields of each struct, in the order in which they are written. `a` takes them one after the other.
 template <class A>
@@ -209,7 +215,11 @@ void visit(A& a, Gap& x) {
 }
 template <class A>
 void visit(A& a, Closed& x) {
-  a(x.full);
+  a(x.continued);
+}
+template <class A>
+void visit(A& a, Continued& x) {
+  a(x.image, x.digest);
 }
 
 // The last value of each enum that is read.
@@ -253,6 +263,11 @@ class EventWriter {
   }
   void one(Nanos& field) { raw(field.count()); }
   void one(Time& field) { raw(field.time_since_epoch().count()); }
+  void one(std::string& field) {
+    raw(static_cast<std::uint32_t>(field.size()));
+    if (at_ != nullptr) std::memcpy(at_ + bytes_, field.data(), field.size());
+    bytes_ += field.size();
+  }
   template <class T>
   void one(std::optional<T>& field) {
     raw(static_cast<std::uint8_t>(field.has_value()));
@@ -273,7 +288,7 @@ class EventWriter {
   std::size_t bytes_ = 0;
 };
 
-// Most bytes of a record, but for those with a plan.
+// Most bytes of a record, but for those with a plan or an image.
 inline constexpr std::size_t plain_event_bytes_max = 128;
 
 namespace detail {

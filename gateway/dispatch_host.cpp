@@ -40,6 +40,7 @@ void DispatchHost::locked(const policies::Owner* caller, Inbox* own, Call&& call
       }
     }
     if (const Time next = dispatcher_.next_wake(); next < promised_wake_) wake = promised_wake_ = next;
+    if (event_log_ != nullptr && event_log_->full()) event_log_->begin_file(dispatcher_.image());
     if (++sections_ % HoldTimes::one_in == 0) lock_held_.observe(std::chrono::steady_clock::now() - entered);
   }
   for (Delivery& delivery : others) shards_[delivery.order.to.shard]->post(std::move(delivery));
@@ -109,14 +110,17 @@ void DispatchHost::set_by_hand(policies::EndpointId endpoint, const policies::Ha
   });
 }
 
-void DispatchHost::replan(const config::Catalog& catalog) {
+void DispatchHost::replan(const config::Catalog& catalog, std::string event_log_line) {
   locked(nullptr, nullptr, [&](Time now) {
     // Requests of removed backends may still be on their way: their targets stay.
     if (targets_.size() < catalog.targets.size()) targets_.resize(catalog.targets.size());
     for (std::size_t i = 0; i < catalog.targets.size(); ++i) {
       if (catalog.targets[i] != nullptr) targets_[i] = catalog.targets[i];
     }
-    if (event_log_ != nullptr) event_log_->add(config::Replanned{now, catalog.plan});  // else no copy is made
+    if (event_log_ != nullptr) {
+      event_log_->set_first_line(std::move(event_log_line));
+      event_log_->add(config::Replanned{now, catalog.plan});
+    }
     dispatcher_.replan(now, catalog.plan, orders_);
   });
 }

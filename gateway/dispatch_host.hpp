@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "config/catalog.hpp"
@@ -62,7 +63,7 @@ class DispatchHost {
   void caller_gone(policies::RequestId request);
   void probed(policies::EndpointId endpoint, bool ok);
   void set_by_hand(policies::EndpointId endpoint, const policies::HandSetting& setting);
-  void replan(const config::Catalog& catalog);
+  void replan(const config::Catalog& catalog, std::string event_log_line);  // the line: of files begun from now on
   void tick();
   void flush_event_log();
   void snapshot(policies::Snapshot& out);

@@ -25,6 +25,13 @@ constexpr std::size_t behind = config::plain_event_bytes_max;  // kept free in a
   throw std::system_error(error, std::generic_category(), "event log \"" + file + "\"" + what);
 }
 
+constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+
+bool is_file(int fd) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
 // Ours alone, or an error. A pipe would hold the writer, and with it the end of the process, for ever.
 int open_own(const std::string& file) {
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640);
@@ -49,20 +56,27 @@ int open_own(const std::string& file) {
 
 }  // namespace
 
-EventLog::EventLog(const std::string& file, std::uint64_t bytes_max, std::string_view first_line)
-    : EventLog(open_own(file), file, bytes_max, first_line) {}
+EventLog::EventLog(const std::string& file, std::uint64_t bytes_max, std::string first_line)
+    : EventLog(open_own(file), file, bytes_max, std::move(first_line)) {}
 
-EventLog::EventLog(int fd, std::string name, std::uint64_t bytes_max, std::string_view first_line)
-    : name_(std::move(name)), bytes_max_(bytes_max), fd_(fd) {
-  for (int n = 0; n < 4; ++n) spare_.emplace_back(chunk_bytes);  // not made under the host's lock
-  start_chunk(first_line.size());
-  std::copy(first_line.begin(), first_line.end(), chunk_.begin());
-  used_ = first_line.size();
+EventLog::EventLog(int fd, std::string name, std::string first_line)
+    : EventLog(fd, std::move(name), no_limit, std::move(first_line)) {}
+
+EventLog::EventLog(int fd, std::string name, std::uint64_t bytes_max, std::string first_line)
+    : name_(std::move(name)),
+      bytes_max_(is_file(fd) ? bytes_max : no_limit),
+      first_line_(std::move(first_line)),
+      fd_(fd),
+      limit_(bytes_max_) {
+  for (int n = 0; n < 4; ++n) spare_.push_back({std::vector<char>(chunk_bytes)});  // not made under the host's lock
+  start_chunk(first_line_.size());
+  used_ = first_line_.copy(chunk_.bytes.data(), first_line_.size());
   thread_ = std::thread([this] { run(); });
 }
 
 EventLog::~EventLog() {
-  if (!ended()) close(false);
+  mark_gap();
+  close(false);
   {
     const std::lock_guard lock(mutex_);
     hand_over_locked();
@@ -70,36 +84,28 @@ EventLog::~EventLog() {
   }
   stopped_.notify_one();
   thread_.join();
-  ::close(fd_);
+  if (fd_ >= 0) ::close(fd_);
 }
 
 void EventLog::mark_gap() {
   if (lost_ == 0) return;
   config::Gap gap{std::exchange(lost_, 0)};
-  used_ += config::write_event(gap, chunk_.data() + used_);
+  used_ += config::write_event(gap, chunk_.bytes.data() + used_);
 }
 
-void EventLog::close(bool full) {
-  mark_gap();
-  config::Closed closed{full};
-  used_ += config::write_event(closed, chunk_.data() + used_);
-  usable_ = 0;
+void EventLog::close(bool continued) {
+  config::Closed closed{continued};
+  used_ += config::write_event(closed, chunk_.bytes.data() + used_);
 }
 
 void EventLog::start_chunk(std::size_t bytes) {
-  if (chunk_.size() < bytes + 2 * behind) chunk_.resize(std::max(chunk_bytes, bytes + 2 * behind));
+  if (chunk_.bytes.size() < bytes + 2 * behind) chunk_.bytes.resize(std::max(chunk_bytes, bytes + 2 * behind));
   used_ = 0;
-  const std::uint64_t left = ended() ? 0 : bytes_max_ - std::min(handed_over_, bytes_max_);
-  usable_ = std::min<std::uint64_t>(chunk_.size() - behind, left);
+  usable_ = chunk_.bytes.size() - behind;
 }
 
 char* EventLog::room_in_next(std::size_t bytes) {
-  if (ended()) return nullptr;
-  if (handed_over_ + used_ + bytes > bytes_max_) {
-    close(true);
-    full_.store(true, std::memory_order_relaxed);
-    return nullptr;
-  }
+  if (failed()) return nullptr;
   if (!hand_over()) {
     ++lost_;
     lost_total_.fetch_add(1, std::memory_order_relaxed);
@@ -107,7 +113,28 @@ char* EventLog::room_in_next(std::size_t bytes) {
   }
   start_chunk(bytes);
   mark_gap();
-  return chunk_.data() + used_;
+  return chunk_.bytes.data() + used_;
+}
+
+void EventLog::begin_file(std::string image) {
+  const std::uint64_t digest = config::image_digest(image);
+  config::Continued continued{std::move(image), digest};
+  const std::size_t bytes = first_line_.size() + config::write_event(continued, nullptr);
+  {
+    const std::lock_guard lock(mutex_);
+    if (backlog_ > 0 && backlog_ + used_ + bytes > backlog_max) {
+      limit_ += chunk_bytes;
+      return;
+    }
+    close(true);
+    hand_over_locked();
+  }
+  start_chunk(bytes);
+  chunk_.begins_file = true;
+  used_ = first_line_.copy(chunk_.bytes.data(), first_line_.size());
+  used_ += config::write_event(continued, chunk_.bytes.data() + used_);
+  file_bytes_ = 0;
+  limit_ = std::max(bytes_max_, std::uint64_t{bytes} * 4);  // more calls than state
 }
 
 void EventLog::flush() {
@@ -116,17 +143,16 @@ void EventLog::flush() {
 
 bool EventLog::hand_over() {
   const std::lock_guard lock(mutex_);
-  if (backlog_ + used_ > backlog_max) return false;
+  if (backlog_ > 0 && backlog_ + used_ > backlog_max) return false;
   hand_over_locked();
   return true;
 }
 
 void EventLog::hand_over_locked() {
-  handed_over_ += used_;
+  file_bytes_ += used_;
   backlog_ += used_;
-  chunk_.resize(used_);
-  waiting_.push_back(std::move(chunk_));
-  chunk_.clear();
+  chunk_.bytes.resize(used_);
+  waiting_.push_back(std::exchange(chunk_, {}));
   if (!spare_.empty()) {
     chunk_ = std::move(spare_.back());
     spare_.pop_back();
@@ -147,29 +173,37 @@ void EventLog::run() {
       last = stopping_;
     }
     for (Chunk& chunk : chunks) {
+      if (chunk.begins_file) next_file();
       write(chunk);
-      const std::size_t bytes = chunk.size();
-      chunk.resize(chunk.capacity());
+      const std::size_t bytes = chunk.bytes.size();
+      const bool usual = chunk.bytes.capacity() <= 2 * chunk_bytes;
+      chunk.bytes.resize(chunk.bytes.capacity());
+      chunk.begins_file = false;
       const std::lock_guard lock(mutex_);
       backlog_ -= bytes;
-      if (spare_.size() < spare_max) spare_.push_back(std::move(chunk));
+      if (usual && spare_.size() < spare_max) spare_.push_back(std::move(chunk));
     }
     chunks.clear();
-    say_what_happened();
+    // Here, as nothing is said under the host's lock.
+    if (lost() > 0 && !std::exchange(said_lost_, true))
+      spdlog::warn("event log \"{}\": the writer was behind, records are lost", name_);
   }
 }
 
-// Here, as nothing is said under the host's lock.
-void EventLog::say_what_happened() {
-  if (full_.load(std::memory_order_relaxed) && !std::exchange(said_full_, true))
-    spdlog::warn("event log \"{}\" has reached its size and ends here", name_);
-  if (lost() > 0 && !std::exchange(said_lost_, true))
-    spdlog::warn("event log \"{}\": the writer was behind, records are lost", name_);
+void EventLog::next_file() {
+  if (failed()) return;
+  ::close(std::exchange(fd_, -1));
+  try {
+    fd_ = open_own(name_);
+  } catch (const std::system_error& wrong) {
+    spdlog::error("{}; it ends here", wrong.what());
+    failed_.store(true, std::memory_order_relaxed);
+  }
 }
 
 void EventLog::write(const Chunk& chunk) {
-  std::string_view rest(chunk.data(), chunk.size());
-  while (!rest.empty() && !failed_.load(std::memory_order_relaxed)) {
+  std::string_view rest(chunk.bytes.data(), chunk.bytes.size());
+  while (!rest.empty() && !failed()) {
     const ssize_t written = ::write(fd_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {

@@ -202,7 +202,9 @@ int main(int argc, char** argv) {
   serve_app->add_option("--event-log", serve.event_log,
                         "write all that is decided, for simulate --replay and --trace: a file; what it held moves to "
                         "FILE.1");
-  serve_app->add_option("--event-log-max", event_log_max, "the log ends at this size, 1MiB or more")
+  serve_app
+      ->add_option("--event-log-max", event_log_max,
+                   "a file of this size, 1MiB or more, moves to FILE.1 and a new one goes on")
       ->capture_default_str();
   serve_app->footer(
       "Example: headgate serve --config config/examples/minimal.jsonc\nSIGHUP reloads the file; SIGTERM drains; a "

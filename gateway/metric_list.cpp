@@ -116,7 +116,7 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
      "Unix time at which the certificate shown to callers expires; 0: no TLS.", ""},
     {"headgate_access_log_dropped_total", Kind::counter, "Access log lines dropped because the writer was behind.", ""},
     {"headgate_event_log_lost_total", Kind::counter, "Event log records lost because the writer was behind.", ""},
-    {"headgate_event_log_open", Kind::gauge, "1 while an event log is written; 0: none, it is full, or it failed.", ""},
+    {"headgate_event_log_open", Kind::gauge, "1 while an event log is written; 0: none, or it failed.", ""},
     {"headgate_reloads_total", Kind::counter, "Reloads of the configuration, by result.", "result"},
     {"headgate_config_version", Kind::gauge, "Version of the configuration in use; 1 at start.", ""},
     {"headgate_draining", Kind::gauge, "1 while the gateway takes no new requests and waits to exit.", ""},

@@ -61,16 +61,14 @@ void warn_of_expiry(const config::Catalog& catalog) {
   }
 }
 
-std::unique_ptr<EventLog> open_event_log(const ServeOptions& options, const config::Catalog& catalog) {
-  if (options.event_log.empty()) return nullptr;
+std::string event_log_line(const ServeOptions& options, const config::Catalog& catalog) {
+  if (options.event_log.empty()) return {};
   auto config = nlohmann::json::parse(config::redacted(catalog.options));
   for (auto& key : config["keys"]) {
     if (key.contains("sha256")) key["sha256"] = "***";  // an unsalted digest can be guessed
   }
   const std::string build = nlohmann::json(options.version).dump();
-  return std::make_unique<EventLog>(
-      options.event_log, options.event_log_max,
-      std::string(config::event_log_begin) + "\"build\":" + build + ",\"config\":" + config.dump() + "}\n");
+  return std::string(config::event_log_begin) + "\"build\":" + build + ",\"config\":" + config.dump() + "}\n";
 }
 
 }  // namespace
@@ -123,8 +121,11 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
   const AdminSettings settings{.listen = catalog->options.listen.admin, .token = catalog->options.admin.token};
   admin_ = std::make_unique<AdminServer>(io_, settings, std::move(hooks));
   if (options_.watch) watch_.emplace(io_, options_.config, [this] { reload(); });
-  event_log_ = open_event_log(options_, *catalog);  // last, as a process that cannot start must leave the old one
-  if (event_log_) host_.record_into(*event_log_, *catalog);
+  if (!options_.event_log.empty()) {  // last, as a process that cannot start must leave the old one
+    event_log_ =
+        std::make_unique<EventLog>(options_.event_log, options_.event_log_max, event_log_line(options_, *catalog));
+    host_.record_into(*event_log_, *catalog);
+  }
 }
 
 Server::~Server() = default;
@@ -281,7 +282,7 @@ ReloadReport Server::reload() {
   names_.learn(*next);
   bodies_.bytes_max(now.limits.bodies->count);
   set_connection_caps(*next);
-  host_.replan(*next);
+  host_.replan(*next, event_log_line(options_, *next));
   for (const auto& shard : shards_) shard->use(next);
   admin_->set_token(now.admin.token);
   prober_.set_targets(next->probes);
@@ -354,7 +355,7 @@ std::string Server::metrics() {
                          .reloads_failed = reloads_failed_,
                          .access_log_dropped = access_log_.dropped(),
                          .event_log_lost = event_log_ ? event_log_->lost() : 0,
-                         .event_log_open = event_log_ && !event_log_->ended(),
+                         .event_log_open = event_log_ && !event_log_->failed(),
                          .body_bytes_held = bodies_.held(),
                          .certificate_expires_unix_s = expiry_unix_s(*catalog()),
                          .draining = draining_,

@@ -28,6 +28,10 @@ class Forecast {
   std::optional<Nanos> wait(Time now, std::uint32_t queued, std::uint32_t in_flight) const;
   Nanos service_q90(bool stream) const;
   double release_rate(Time now) const { return releases_.at(now); }
+  template <class A>
+  void image(A& a) {
+    a(releases_, held_mean_s_, ttft_, e2e_);
+  }
 
  private:
   Rate releases_{std::chrono::seconds{2}};

@@ -19,11 +19,19 @@ class Alarms {
   Time soonest() const { return heap_.empty() ? never : heap_.front().at; }
   std::uint32_t soonest_key() const { return heap_.front().key; }
   std::size_t size() const { return heap_.size(); }
+  template <class A>
+  void image(A& a) {
+    a(heap_, places_);
+  }
 
  private:
   struct Entry {
     Time at;
     std::uint32_t key;
+    template <class A>
+    void image(A& a) {
+      a(at, key);
+    }
     bool before(const Entry& other) const { return at != other.at ? at < other.at : key < other.key; }
   };
   static constexpr std::uint32_t nowhere = ~0u;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "policies/base/image.hpp"
 #include "policies/dispatcher_state.hpp"
 
 namespace headgate::policies {
@@ -87,6 +88,22 @@ void Dispatcher::snapshot(Snapshot& out) const {
   }
   out.requests = state.records.in_use();
   out.waiting = state.waiting;
+}
+
+std::string Dispatcher::image() const {
+  std::string bytes;
+  ImageWriter writer(bytes);
+  writer(*state_);
+  return bytes;
+}
+
+bool Dispatcher::restore(std::string_view image) {
+  auto state = std::make_unique<State>();
+  ImageReader reader(image);
+  reader(*state);
+  if (!reader.complete()) return false;
+  state_ = std::move(state);
+  return true;
 }
 
 bool Dispatcher::servable(Time now, RouteId route) const {

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "policies/calls.hpp"
@@ -87,6 +88,11 @@ class Dispatcher {
   void tick(Time now, Orders& orders);
   Time next_wake() const;
   void snapshot(Snapshot& out) const;
+  // All of its state, for a replay that begins here: base/image.hpp. Allocates; some 290 bytes a request and a backend,
+  // 1 to 3 ms for 6,000 requests at 1,000 backends.
+  std::string image() const;
+  // Goes on from there. False, and nothing is changed: that is no image of this build.
+  bool restore(std::string_view image);
   // Some backend of the route could be tried now, were a slot free.
   bool servable(Time now, RouteId route) const;
 

@@ -29,6 +29,10 @@ namespace headgate::policies {
 // half-open request.
 struct Standing {
   bool open = false, up = false, eligible = false, hopeful = false, ejected = false;
+  template <class A>
+  void image(A& a) {
+    a(open, up, eligible, hopeful, ejected);
+  }
   friend bool operator==(const Standing&, const Standing&) = default;
 };
 
@@ -40,6 +44,10 @@ constexpr bool lost(const Standing& before, const Standing& now) {
 struct Endpoint {
   struct Place {
     std::uint32_t pool, position;
+    template <class A>
+    void image(A& a) {
+      a(pool, position);
+    }
   };
   bool planned = false;
   bool drained = false;           // by hand
@@ -51,6 +59,10 @@ struct Endpoint {
   Evacuation evacuation;
   Time due = never;  // as set in the alarms
   std::uint64_t attempts = 0, failures = 0, successes = 0;
+  template <class A>
+  void image(A& a) {
+    a(planned, drained, hand_weight, standing, turn, places, health, evacuation, due, attempts, failures, successes);
+  }
 };
 
 struct Pool {
@@ -61,6 +73,10 @@ struct Pool {
   Forecast forecast;
   std::uint32_t in_flight = 0;                                   // attempts made through this pool
   std::uint32_t up = 0, eligible = 0, hopeful = 0, ejected = 0;  // members by standing
+  template <class A>
+  void image(A& a) {
+    a(planned, balancer, limits, queue, forecast, in_flight, up, eligible, hopeful, ejected);
+  }
 };
 
 struct Route {
@@ -71,6 +87,10 @@ struct Route {
   RetryOptions retry;
   RetryBudget budget;
   bool gone() const { return !planned && pools.empty(); }
+  template <class A>
+  void image(A& a) {
+    a(planned, pools, ttft_budget, timeouts, retry, budget);
+  }
   Time spill_at(Time received) const { return ttft_budget ? after(received, *ttft_budget) : never; }
 };
 
@@ -89,6 +109,11 @@ struct Dispatcher::State {
   std::uint64_t seed = 1, tickets_drawn = 0, turned_away = 0;
   std::uint32_t waiting = 0;  // waiting or delayed
   Time clock{};               // of the last call
+  template <class A>
+  void image(A& a) {
+    a(endpoints, pools, routes, loads, records, tickets, request_alarms, endpoint_alarms, seed, tickets_drawn,
+      turned_away, waiting, clock);
+  }
 
   // dispatch_start.cpp
   RequestId arrive(Time now, const Arrival& arrival, Orders& orders);

@@ -57,6 +57,12 @@ class Health {
   std::uint64_t changes() const { return changes_; }
   std::uint64_t ejections() const { return ejections_; }
   std::uint64_t probe_failures() const { return probe_failures_; }
+  template <class A>
+  void image(A& a) {
+    a(options_, breaker_, trial_out_, cooling_, down_, was_in_, failures_in_a_row_, eject_level_, cool_level_,
+      misses_in_a_row_, hits_in_a_row_, open_until_, closed_at_, cooling_until_, success_at_, probed_at_, changes_,
+      ejections_, probe_failures_);
+  }
 
  private:
   enum class Breaker : std::uint8_t { closed, open, half_open };

@@ -14,6 +14,10 @@ class InFlight {
   struct Load {
     std::uint32_t in_flight = 0, limit = 0;
     bool free() const { return in_flight < limit; }
+    template <class A>
+    void image(A& a) {
+      a(in_flight, limit);
+    }
   };
 
   void grow(std::size_t endpoints) {
@@ -36,6 +40,10 @@ class InFlight {
     const bool was_full = !load.free();
     --load.in_flight;
     return was_full && load.free();
+  }
+  template <class A>
+  void image(A& a) {
+    a(loads_);
   }
 
  private:

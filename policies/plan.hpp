@@ -29,6 +29,11 @@ struct HealthOptions {
   std::uint32_t probe_fall = 3;  // missed probes in a row that mean down
   std::uint32_t probe_rise = 2;  // good probes in a row that mean up again
   Nanos probe_interval = 5s;     // a success within 3 intervals overrides missed probes
+  template <class A>
+  void image(A& a) {
+    a(consecutive_failures, eject, eject_max, cooldown_first, cooldown_unadvised_max, cooldown_max,
+      cooldown_last_backend, probe_fall, probe_rise, probe_interval);
+  }
 };
 
 struct EndpointPlan {
@@ -47,6 +52,10 @@ struct QueueOptions {
   std::uint32_t requests_max = 1000;
   std::uint64_t bytes_max = 256ull << 20;
   Nanos wait_max = 30s;
+  template <class A>
+  void image(A& a) {
+    a(requests_max, bytes_max, wait_max);
+  }
 };
 
 struct PoolPlan {
@@ -64,6 +73,10 @@ struct RetryOptions {
   double budget_max = 20;
   Nanos backoff = 50ms;  // same backend again: U[0, min(backoff * 2^n, backoff_max)]
   Nanos backoff_max = 1s;
+  template <class A>
+  void image(A& a) {
+    a(attempts_max, after_delivery, budget_per_success, budget_initial, budget_max, backoff, backoff_max);
+  }
 };
 
 struct TimeoutOptions {
@@ -73,6 +86,10 @@ struct TimeoutOptions {
   Nanos idle = 30s;
   Nanos total_unary = 300s;
   Nanos total_stream = 3600s;
+  template <class A>
+  void image(A& a) {
+    a(connect, first_byte, first_token, idle, total_unary, total_stream);
+  }
 };
 
 struct RoutePlan {

@@ -27,12 +27,20 @@ class PoolQueue {
     return queued_ < options.requests_max && bytes_ + bytes <= options.bytes_max;
   }
   bool lane_empty(Lane lane) const { return lanes_[static_cast<std::size_t>(lane)].first == none; }
+  template <class A>
+  void image(A& a) {
+    a(lanes_, queued_, bytes_);
+  }
 
  private:
   friend class Tickets;
   static constexpr std::uint32_t none = ~0u;
   struct Ends {
     std::uint32_t first = none, last = none;
+    template <class A>
+    void image(A& a) {
+      a(first, last);
+    }
   };
   std::array<Ends, 3> lanes_;
   std::uint32_t queued_ = 0;
@@ -57,10 +65,18 @@ class Tickets {
   }
   std::uint32_t next(std::uint32_t place) const { return links_[place].next; }
   static std::uint32_t slot_of(std::uint32_t place) { return place / pools_max; }
+  template <class A>
+  void image(A& a) {
+    a(links_);
+  }
 
  private:
   struct Link {
     std::uint32_t previous = none, next = none;
+    template <class A>
+    void image(A& a) {
+      a(previous, next);
+    }
   };
   std::vector<Link> links_;
 };

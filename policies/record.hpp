@@ -46,6 +46,12 @@ struct Record {
   Time started_at{}, queued_at{}, wait_by{}, spill_at{};
 
   std::span<const std::uint32_t> not_these() const { return std::span(tried).first(tried_n); }
+  template <class A>
+  void image(A& a) {
+    a(id, stage, lane, why, fallback, stream, repeat, committed, gone, trial, free_retry_used, attempts, waits_alone,
+      tried_n, links_n, owner.shard, owner.slot, route, pool, endpoint, tried, links, body_bytes, ticket, received,
+      deadline, head_by, idle_within, started_at, queued_at, wait_by, spill_at);
+  }
 };
 
 class Records {
@@ -87,6 +93,10 @@ class Records {
   Record& operator[](std::uint32_t slot) { return records_[slot]; }
   std::uint32_t slots() const { return static_cast<std::uint32_t>(records_.size()); }
   std::uint32_t in_use() const { return in_use_; }
+  template <class A>
+  void image(A& a) {
+    a(records_, next_free_, free_, in_use_, serial_);
+  }
 
  private:
   static constexpr int slot_bits = 24;

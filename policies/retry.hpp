@@ -25,6 +25,10 @@ class RetryBudget {
   void deposit() { credit_ = std::min(credit_ + per_success_, max_); }
   bool withdraw();
   double credit() const { return credit_; }
+  template <class A>
+  void image(A& a) {
+    a(credit_, per_success_, max_);
+  }
 
  private:
   double credit_ = -1, per_success_ = 0, max_ = 0;
@@ -36,6 +40,10 @@ class Evacuation {
   void died(std::uint32_t in_flight, bool half_of_pool_healthy);
   bool take();
   void succeeded() { granted_ = false, left_ = 0; }
+  template <class A>
+  void image(A& a) {
+    a(granted_, left_);
+  }
 
  private:
   bool granted_ = false;

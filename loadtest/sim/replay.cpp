@@ -109,6 +109,14 @@ class Replay {
     ++out_.plans;
     return true;
   }
+  bool operator()(const config::Continued& event) {
+    if (dispatcher_) return wrong("a second beginning");
+    if (config::image_digest(event.image) != event.digest) return wrong("the state that it goes on from is damaged");
+    dispatcher_ = std::make_unique<policies::Dispatcher>(policies::Plan{});
+    if (!dispatcher_->restore(event.image)) return wrong("the state that it goes on from is another build's");
+    ++out_.plans;
+    return true;
+  }
   bool operator()(const config::Arrived& event) {
     if (!call(event.now)) return false;
     const policies::RequestId id = dispatcher_->arrive(event.now, event.arrival, orders_);
@@ -173,8 +181,8 @@ class Replay {
   }
   bool operator()(const config::Closed& event) {
     closed_ = true;
-    if (event.full) out_.note = "the log had reached its size; the process went on without it";
-    return event.full || complete();
+    if (event.continued) out_.note = "the log goes on in another file";
+    return complete();
   }
 
   // How the reading of the log ended.

@@ -40,7 +40,7 @@ struct SimSettings {
   Callers callers;
   Nanos network = std::chrono::microseconds(250);
   // Called after each event with what was ordered, for tests; may be empty.
-  std::function<void(Time now, const policies::Dispatcher&, const policies::Orders&)> watch;
+  std::function<void(Time now, policies::Dispatcher&, const policies::Orders&)> watch;
 };
 
 RunResult simulate(const SimSettings& settings, const std::vector<Planned>& plan);

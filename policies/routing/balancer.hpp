@@ -17,6 +17,10 @@ struct Member {
   BackendId backend{};
   std::uint32_t endpoint = 0;
   std::uint32_t weight = 1, hand_weight = 0;  // 0: none set by hand
+  template <class A>
+  void image(A& a) {
+    a(backend, endpoint, weight, hand_weight);
+  }
 };
 
 struct DrawKey {
@@ -37,6 +41,10 @@ class Balancer {
 
   // Position of the member to use, or none. `not_these`: endpoints to leave out.
   std::uint32_t choose(const InFlight& loads, std::span<const std::uint32_t> not_these, const DrawKey& key);
+  template <class A>
+  void image(A& a) {
+    a(balance_, members_, open_, next_, riches_);
+  }
 
  private:
   bool allowed(std::uint32_t position, std::span<const std::uint32_t> not_these) const;

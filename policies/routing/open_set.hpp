@@ -44,6 +44,10 @@ class OpenSet {
     return found != none || from == 0 ? found : next(0);
   }
 
+  template <class A>
+  void image(A& a) {
+    a(words_, count_);
+  }
   template <class Visit>
   void each(Visit&& visit) const {
     for (std::size_t at = 0; at < words_.size(); ++at) {

@@ -28,6 +28,10 @@ class WindowQuantile {
     if (computed_at_ == 0 || samples_ - computed_at_ >= 8) compute();
     return Nanos{value_};
   }
+  template <class A>
+  void image(A& a) {
+    a(q_, window_, samples_, value_, computed_at_);
+  }
 
  private:
   void compute() const {

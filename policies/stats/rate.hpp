@@ -23,6 +23,10 @@ class Rate {
     return passed_s <= 0 ? per_s_ : per_s_ * std::exp(-passed_s / tau_s_);
   }
   std::uint64_t events() const { return events_; }
+  template <class A>
+  void image(A& a) {
+    a(tau_s_, per_s_, last_, events_);
+  }
 
  private:
   double tau_s_;

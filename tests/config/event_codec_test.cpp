@@ -26,6 +26,7 @@ class Filler {
       visit(*this, field);
     }
   }
+  void one(std::string& field) { field = std::to_string(++n_); }
   void one(Nanos& field) { field = Nanos(++n_); }
   void one(Time& field) { field = Time(Nanos(++n_)); }
   template <class T>

@@ -32,7 +32,8 @@ class EventLogFile : public testing::Test {
   // What the records are, in order; Ticked ones must be numbered by their times, without a hole but for the gaps.
   struct Found {
     std::uint64_t ticks = 0, lost = 0, closed = 0, gaps = 0;
-    bool full = false;
+    bool continued = false;
+    std::string image;  // that it begins with
   };
   static Found read(std::string_view records) {
     Found found;
@@ -47,7 +48,11 @@ class EventLogFile : public testing::Test {
         found.lost += gap->lost;
       } else if (const auto* closed = std::get_if<config::Closed>(&event)) {
         ++found.closed;
-        found.full = closed->full;
+        found.continued = closed->continued;
+      } else if (const auto* before = std::get_if<config::Continued>(&event)) {
+        EXPECT_EQ(config::image_digest(before->image), before->digest);
+        found.image = before->image;
+        found.ticks = std::strtoull(before->image.c_str(), nullptr, 10);
       }
     }
     return found;
@@ -71,23 +76,66 @@ TEST_F(EventLogFile, HoldsEveryRecordInOrder) {
   const Found found = read(std::string_view(text).substr(6));
   EXPECT_EQ(found.ticks, static_cast<std::uint64_t>(n));
   EXPECT_EQ(found.closed, 1u);
-  EXPECT_FALSE(found.full);
+  EXPECT_FALSE(found.continued);
 }
 
-TEST_F(EventLogFile, EndsAtItsSize) {
+// The image of these tests is the number of the next tick. Each file can be read by itself, and none is lost between.
+TEST_F(EventLogFile, GoesOnInANewFileAtItsSize) {
   constexpr std::uint64_t most = 2u << 20;
+  std::uint64_t ticks = 0;
   {
-    EventLog log(file_, most, "\n");
-    for (std::int64_t i = 0; !log.ended(); ++i) log.add(config::Ticked{Time(Nanos(i))});
-    log.add(config::Ticked{});
+    EventLog log(file_, most, "first\n");
+    for (int files = 0; files < 3;) {
+      log.add(config::Ticked{Time(Nanos(static_cast<std::int64_t>(ticks++)))});
+      if (!log.full()) continue;
+      log.set_first_line("later\n");
+      log.begin_file(std::to_string(ticks));
+      ++files;
+    }
+    log.add(config::Ticked{Time(Nanos(static_cast<std::int64_t>(ticks++)))});
     EXPECT_EQ(log.lost(), 0u);
   }
-  const std::string text = text_of(file_);
-  EXPECT_LE(text.size(), most + config::plain_event_bytes_max);
-  EXPECT_GT(text.size(), most - 2 * EventLog::chunk_bytes);
-  const Found found = read(std::string_view(text).substr(1));
-  EXPECT_EQ(found.closed, 1u);
-  EXPECT_TRUE(found.full);
+  const std::string before = text_of(file_ + ".1"), last = text_of(file_);
+  EXPECT_GE(before.size(), most);
+  EXPECT_LE(before.size(), most + 2 * config::plain_event_bytes_max);
+  ASSERT_TRUE(before.starts_with("later\n"));
+  ASSERT_TRUE(last.starts_with("later\n"));
+  const Found first = read(std::string_view(before).substr(6)), second = read(std::string_view(last).substr(6));
+  EXPECT_TRUE(first.continued);
+  EXPECT_FALSE(second.continued);
+  EXPECT_EQ(second.image, std::to_string(first.ticks));
+  EXPECT_EQ(second.ticks, ticks);
+  EXPECT_FALSE(std::filesystem::exists(file_ + ".2"));
+}
+
+// A state that is larger than a file may be is not written again after every call.
+TEST_F(EventLogFile, HoldsMoreCallsThanState) {
+  {
+    EventLog log(file_, 1u << 20, "\n");
+    std::string image(3u << 20, 'x');
+    std::uint64_t calls = 0, files = 0;
+    for (; files < 2; ++calls) {
+      log.add(config::Ticked{});
+      if (log.full()) log.begin_file(image), ++files;
+      if (calls % 10'000 == 0) log.flush();
+    }
+    EXPECT_EQ(log.lost(), 0u);
+  }
+  EXPECT_GE(std::filesystem::file_size(file_ + ".1"), 4 * (3u << 20));
+}
+
+TEST_F(EventLogFile, SaysThatItEndsWhereNoNewFileCanBeMade) {
+  const std::string folder = folder_ + "/gone";
+  std::filesystem::create_directory(folder);
+  EventLog log(folder + "/events", 1u << 20, "\n");
+  std::filesystem::remove_all(folder);
+  while (!log.full()) log.add(config::Ticked{});
+  log.begin_file("state");
+  const auto by = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!log.failed() && std::chrono::steady_clock::now() < by) log.flush(), std::this_thread::yield();
+  EXPECT_TRUE(log.failed());
+  for (int n = 0; n < 100'000; ++n) log.add(config::Ticked{});
+  EXPECT_EQ(log.lost(), 0u);
 }
 
 // A pipe that nobody reads keeps the writer behind until it is read.
@@ -105,7 +153,7 @@ TEST_F(EventLogFile, MarksWhatWasLostWhileTheWriterWasBehind) {
   std::thread rest;
   std::uint64_t lost = 0;
   {
-    EventLog log(ends[1], "pipe", 1u << 30, "\n");
+    EventLog log(ends[1], "pipe", "\n");
     std::int64_t i = 0;
     while (log.lost() < 1000) log.add(config::Ticked{Time(Nanos(i++))});
     do {  // until one is kept again
@@ -126,27 +174,6 @@ TEST_F(EventLogFile, MarksWhatWasLostWhileTheWriterWasBehind) {
   EXPECT_EQ(found.lost, lost);
 }
 
-// A big record that does not fit closes the log: smaller ones that would are not added any more.
-TEST_F(EventLogFile, AddsNothingBehindItsEnd) {
-  {
-    EventLog log(file_, 1u << 20, "\n");
-    config::Replanned big;
-    big.plan.endpoints.resize(20'000);
-    std::int64_t i = 0;
-    log.add(config::Ticked{Time(Nanos(i++))});
-    while (!log.ended()) log.add(big);
-    for (int n = 0; n < 10; ++n) {
-      log.add(config::Ticked{Time(Nanos(i++))});
-      log.flush();
-    }
-  }
-  const std::string text = text_of(file_);
-  const Found found = read(std::string_view(text).substr(1));
-  EXPECT_EQ(found.ticks, 1u);
-  EXPECT_EQ(found.closed, 1u);
-  EXPECT_TRUE(found.full);
-}
-
 TEST_F(EventLogFile, IsOneProcessesAndAFile) {
   EventLog log(file_, 1u << 30, "mine\n");
   EXPECT_THROW(EventLog(file_, 1u << 30, "theirs\n"), std::system_error);
@@ -160,7 +187,7 @@ TEST_F(EventLogFile, IsOneProcessesAndAFile) {
 TEST_F(EventLogFile, SaysThatItEndedWhenTheDiskIsFull) {
   EventLog log("/dev/full", 1u << 30, "first\n");
   log.flush();
-  while (!log.ended()) std::this_thread::yield();
+  while (!log.failed()) std::this_thread::yield();
 }
 
 TEST_F(EventLogFile, MovesTheLogOfTheProcessBefore) {

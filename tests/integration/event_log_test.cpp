@@ -88,6 +88,32 @@ TEST_F(EventLogCase, ReplaysALiveProcessThatSawFaultsAndAReload) {
   EXPECT_NE(told.find("requests"), std::string::npos) << told;
 }
 
+// One unit and no queue for four callers: most are refused at once, and the file has its size soon.
+TEST_F(EventLogCase, GoesOnInANewFileThatIsReplayedByItself) {
+  ScriptedUpstream good(good_answer());
+  auto config = basic_config({&good});
+  config["workers"] = 2;
+  config["pools"]["p"]["queue"]["requests_max"] = 0;
+  config["pools"]["p"]["backends"][0]["slots"] = 1;
+  GatewayProcess gateway(config, {.options = {"--event-log", log_, "--event-log-max", "1MiB"}});
+  std::vector<std::jthread> callers;
+  for (int n = 0; n < 4; ++n) {
+    callers.emplace_back([&](const std::stop_token& stopped) {
+      RawClient client(gateway.port());
+      while (!stopped.stop_requested()) client.ask(chat_request(chat_body(false)), 30s);
+    });
+  }
+  const auto moved = [&] { return std::filesystem::exists(log_ + ".1"); };
+  ASSERT_TRUE(eventually(60s * time_factor, moved));
+  ASSERT_TRUE(eventually(20s, [&] { return std::filesystem::file_size(log_) > 100'000; }));
+  callers.clear();
+  EXPECT_EQ(gateway.metric("headgate_event_log_open"), 1);
+  gateway.signal(SIGTERM);
+  ASSERT_EQ(gateway.exit_code(20s), 0);
+  EXPECT_NE(run({"simulate", "--replay", log_ + ".1"}, 0).find("the log goes on in another file"), std::string::npos);
+  EXPECT_NE(run({"simulate", "--replay", log_}, 0).find("every order is equal"), std::string::npos);
+}
+
 TEST_F(EventLogCase, OfAKilledProcessHoldsWhatCameBefore) {
   ScriptedUpstream good(good_answer());
   {

@@ -68,6 +68,15 @@ class Recorded {
   }
   void pass(Nanos time) { now_ += time; }
   void close() { add(config::Closed{}); }
+  // As at a file that has its size: what log() gives from here is the next one. Returns the one before.
+  std::string go_on_in_next() {
+    add(config::Closed{true});
+    std::string before = log();
+    text_.clear();
+    const std::string image = dispatcher_.image();
+    add(config::Continued{image, config::image_digest(image)});
+    return before;
+  }
   void forget_last() { text_.resize(text_.size() - last_); }
 
   std::string log() const {
@@ -127,6 +136,21 @@ TEST(Replay, GivesEveryOrderOfALog) {
     EXPECT_EQ(played.build, "test");
     EXPECT_GT(played.calls, 400u);
     EXPECT_GT(played.orders, 100u);
+  }
+}
+
+TEST(Replay, BeginsInTheMidstWhereAFileGoesOn) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    Recorded recorded;
+    work(recorded, seed);
+    const Replayed first = replay(recorded.go_on_in_next());
+    EXPECT_EQ(first.difference + first.problem, "");
+    EXPECT_EQ(first.note, "the log goes on in another file");
+    work(recorded, seed + 100);
+    recorded.close();
+    const Replayed second = replay(recorded.log());
+    EXPECT_EQ(second.difference + second.problem + second.note, "") << "seed " << seed;
+    EXPECT_GT(second.orders, 100u);
   }
 }
 
@@ -190,6 +214,15 @@ TEST(Replay, SaysWhatIsWrongWithAFile) {
   Recorded unsound;
   unsound.add(config::Replanned{Time() + 2h, doubled});
   EXPECT_NE(replay(unsound.log()).problem.find("a plan that names"), std::string::npos);
+  std::string log = Recorded().log();
+  log.resize(log.find('\n') + 1);
+  const auto begun_with = [&log](config::Continued event) {
+    std::string record(config::write_event(event, nullptr), '\0');
+    config::write_event(event, record.data());
+    return replay(log + record).problem;
+  };
+  EXPECT_NE(begun_with({"state", 1}).find("is damaged"), std::string::npos);
+  EXPECT_NE(begun_with({"state", config::image_digest("state")}).find("is another build's"), std::string::npos);
   Recorded twice;
   twice.add(config::Planned{small_plan(1)});
   EXPECT_NE(replay(twice.log()).problem.find("a second beginning"), std::string::npos);
@@ -199,11 +232,14 @@ TEST(Replay, SaysWhatIsWrongWithAFile) {
 TEST(Replay, SurvivesAnyBytes) {
   Recorded recorded;
   work(recorded);
-  const std::string good = recorded.log();
-  const std::size_t head = good.find('\n') + 1;
+  const std::string from_start = recorded.log();
+  recorded.go_on_in_next();
+  work(recorded, 2);
+  const std::string from_midst = recorded.log();
   std::uint32_t noticed = 0;
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
-    std::string bad = good;
+    std::string bad = seed % 2 == 0 ? from_start : from_midst;
+    const std::size_t head = bad.find('\n') + 1;
     for (std::uint32_t n = 0; n <= seed % 3; ++n) {
       const std::uint64_t dice = draw(seed, n, 0);
       bad[head + below(dice, static_cast<std::uint32_t>(bad.size() - head))] = static_cast<char>(dice & 0xff);

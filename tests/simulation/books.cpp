@@ -219,7 +219,7 @@ void check_same(const RunResult& a, const RunResult& b) {
     const Record &one = a.records[n], &other = b.records[n];
     check(one.outcome == other.outcome && one.ended == other.ended && one.first == other.first &&
               one.attempts == other.attempts && a.names[one.backend] == b.names[other.backend],
-          "the same seed went another way");
+          "the same seed, with the Dispatcher restored from its image now and then, went another way");
   }
 }
 
@@ -240,6 +240,12 @@ Played play_world(std::uint64_t seed) {
     played.orders = books.ordered();
     if (seed % 10 != 0) return played;
     World again(seed);
+    std::uint64_t events = 0, restored = 0;
+    again.settings.watch = [&](Time, policies::Dispatcher& dispatcher, const auto&) {
+      if (++events % 97 != 0) return;
+      check(dispatcher.restore(dispatcher.image()), "a Dispatcher did not take its own image");
+      ++restored;
+    };
     check_same(result, simulate(again.settings, again.plan));
   } catch (const Wrong& wrong) {
     played.wrong = wrong.what();

@@ -13,7 +13,8 @@ struct Played {
   std::map<std::string, std::uint64_t> orders;  // "start retry", "answer queue_full": how many
 };
 
-// Plays the world of that seed; every tenth twice, which must be the same.
+// Plays the world of that seed; every tenth twice, which must be the same even if its Dispatcher is
+// made anew from its image in the midst of it.
 Played play_world(std::uint64_t seed);
 
 }  // namespace headgate::loadtest
