@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -21,43 +22,88 @@ constexpr auto look_every = std::chrono::milliseconds(50);
 constexpr std::size_t spare_max = 16;
 constexpr std::size_t behind = config::plain_event_bytes_max;  // kept free in a chunk
 
+constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+
 [[noreturn]] void refuse(const std::string& file, int error, const char* what) {
   throw std::system_error(error, std::generic_category(), "event log \"" + file + "\"" + what);
 }
-
-constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 
 bool is_file(int fd) {
   struct stat info {};
   return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-// Ours alone, or an error. A pipe would hold the writer, and with it the end of the process, for ever.
-int open_own(const std::string& file) {
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640);
-  if (fd < 0) refuse(file, errno, "");
+bool is_same(int fd, const std::string& file) {
+  struct stat ours {
+  }, there{};
+  return ::fstat(fd, &ours) == 0 && ::stat(file.c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
+         ours.st_ino == there.st_ino;
+}
+
+// A new file under that name, ours alone from the first moment on; what stood there is FILE.1. The caller holds the
+// lock of what stood there.
+int begin_new(const std::string& file, bool keep_old) {
+  const std::string made = file + ".new", old = file + ".1";
+  const int fd = ::open(made.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
+  if (fd < 0) refuse(file, errno, ": no file can be made beside it");
+  const bool locked = ::flock(fd, LOCK_EX | LOCK_NB) == 0;
   struct stat info {};
-  if (::fstat(fd, &info) != 0 || !(S_ISREG(info.st_mode) || S_ISCHR(info.st_mode))) {
-    ::close(fd);
-    refuse(file, EINVAL, " is no file");
+  const bool folder = ::lstat(old.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  if (folder) errno = EISDIR;
+  if (locked && !folder && (!keep_old || ::rename(file.c_str(), old.c_str()) == 0 || errno == ENOENT) &&
+      ::rename(made.c_str(), file.c_str()) == 0) {
+    return fd;
   }
-  if (S_ISREG(info.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    ::close(fd);
-    refuse(file, EBUSY, " is written by another process");
-  }
-  if (!S_ISREG(info.st_mode) || info.st_size == 0) return fd;
-  // What a process that crashed has left is worth most.
-  const bool moved = std::rename(file.c_str(), (file + ".1").c_str()) == 0;
   const int error = errno;
   ::close(fd);
-  if (!moved) refuse(file, error, ": what it holds cannot be moved to the same name with .1");
-  return open_own(file);
+  if (locked) ::unlink(made.c_str());
+  refuse(file, error, ": what it holds cannot be moved to the same name with .1");
+}
+
+// Ours alone, or an error. A pipe would hold the writer, and with it the end of the process, for ever.
+int open_own(const std::string& file) {
+  constexpr int tries_max = 10;
+  for (int tries = 0; tries < tries_max; ++tries) {
+    const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640);
+    if (fd < 0) refuse(file, errno, "");
+    struct stat info {};
+    if (::fstat(fd, &info) == 0 && S_ISCHR(info.st_mode)) return fd;
+    if (!S_ISREG(info.st_mode)) {
+      ::close(fd);
+      refuse(file, EINVAL, " is no file");
+    }
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+      ::close(fd);
+      refuse(file, EBUSY, " is written by another process");
+    }
+    if (!is_same(fd, file)) {  // moved away before it was locked
+      ::close(fd);
+      continue;
+    }
+    try {
+      // What a process that crashed has left is worth most.
+      const int fresh = begin_new(file, info.st_size > 0);
+      ::close(fd);
+      return fresh;
+    } catch (...) {
+      ::close(fd);
+      throw;
+    }
+  }
+  refuse(file, EBUSY, " is being moved");
+}
+
+// Where a link leads: a file that moves stays beside itself.
+std::string where_it_leads(const std::string& file) {
+  std::error_code none;
+  const auto path = std::filesystem::weakly_canonical(file, none);
+  return none ? file : path.string();
 }
 
 }  // namespace
 
 EventLog::EventLog(const std::string& file, std::uint64_t bytes_max, std::string first_line)
-    : EventLog(open_own(file), file, bytes_max, std::move(first_line)) {}
+    : EventLog(open_own(where_it_leads(file)), where_it_leads(file), bytes_max, std::move(first_line)) {}
 
 EventLog::EventLog(int fd, std::string name, std::string first_line)
     : EventLog(fd, std::move(name), no_limit, std::move(first_line)) {}
@@ -84,7 +130,7 @@ EventLog::~EventLog() {
   }
   stopped_.notify_one();
   thread_.join();
-  if (fd_ >= 0) ::close(fd_);
+  ::close(fd_);
 }
 
 void EventLog::mark_gap() {
@@ -192,9 +238,9 @@ void EventLog::run() {
 
 void EventLog::next_file() {
   if (failed()) return;
-  ::close(std::exchange(fd_, -1));
   try {
-    fd_ = open_own(name_);
+    const int next = begin_new(name_, is_same(fd_, name_));
+    ::close(std::exchange(fd_, next));
   } catch (const std::system_error& wrong) {
     spdlog::error("{}; it ends here", wrong.what());
     failed_.store(true, std::memory_order_relaxed);

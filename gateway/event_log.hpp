@@ -37,13 +37,15 @@ class EventLog {
   template <class E>
   void add(E event) {
     std::size_t most = config::plain_event_bytes_max;
-    if constexpr (requires { event.plan; }) most = config::write_event(event, nullptr);
+    if constexpr (
+        requires { event.plan; } || requires { event.progress; })
+      most = config::write_event(event, nullptr);
     if (char* const at = room(most)) used_ += config::write_event(event, at);
   }
   void flush();  // to the writer, which looks 20 times a second
   void set_first_line(std::string line) { first_line_ = std::move(line); }  // of files begun from now on
   // The file has its size: to be asked between calls, and followed by begin_file() with Dispatcher::image().
-  bool full() const { return lost_ == 0 && file_bytes_ + used_ >= limit_; }
+  bool full() const { return lost_ == 0 && !failed() && file_bytes_ + used_ >= limit_; }
   void begin_file(std::string image);  // or, while the writer is behind, later
 
   // Any thread.
@@ -74,7 +76,7 @@ class EventLog {
   const std::string name_;
   const std::uint64_t bytes_max_;
   std::string first_line_;
-  int fd_;  // the writer's; -1: none could be opened
+  int fd_;  // the writer's
   Chunk chunk_;
   std::size_t used_ = 0, usable_ = 0;  // of the chunk; behind what is usable a Gap and a Closed have their place
   std::uint64_t file_bytes_ = 0;       // handed over

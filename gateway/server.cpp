@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <boost/asio/post.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -122,6 +123,9 @@ Server::Server(ServeOptions options, std::shared_ptr<const config::Catalog> cata
   admin_ = std::make_unique<AdminServer>(io_, settings, std::move(hooks));
   if (options_.watch) watch_.emplace(io_, options_.config, [this] { reload(); });
   if (!options_.event_log.empty()) {  // last, as a process that cannot start must leave the old one
+    std::error_code none;
+    if (std::filesystem::equivalent(options_.event_log, options_.config, none))
+      throw std::runtime_error("event log \"" + options_.event_log + "\" is the configuration");
     event_log_ =
         std::make_unique<EventLog>(options_.event_log, options_.event_log_max, event_log_line(options_, *catalog));
     host_.record_into(*event_log_, *catalog);

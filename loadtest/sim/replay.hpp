@@ -20,8 +20,8 @@ struct Replayed {
 
 Replayed replay(std::string_view log);
 
-// Reports where `options` say (json, expect). The exit code: 0 every order is equal, 1 one is not or the log could not
-// be played to its end, 2 the file cannot be read.
+// Reports where `options` say (json, expect). The exit code: 0 every order is equal, 1 one is not, 2 the log cannot be
+// read or played to its end.
 int replay_file(const std::string& path, const LoadOptions& options);
 
 }  // namespace headgate::loadtest

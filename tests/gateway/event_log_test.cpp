@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -172,6 +173,62 @@ TEST_F(EventLogFile, MarksWhatWasLostWhileTheWriterWasBehind) {
   EXPECT_EQ(found.gaps, 1u);
   EXPECT_EQ(found.closed, 1u);
   EXPECT_EQ(found.lost, lost);
+}
+
+// rename() does nothing where both names are links to one file.
+TEST_F(EventLogFile, ItsOlderPartMayBeALinkToIt) {
+  std::ofstream(file_) << "old";
+  std::filesystem::create_hard_link(file_, file_ + ".1");
+  EventLog log(file_, 1u << 20, "new\n");
+  log.flush();
+  EXPECT_EQ(text_of(file_ + ".1"), "old");
+}
+
+TEST_F(EventLogFile, AFolderInItsWayIsSaidAtTheStart) {
+  std::filesystem::create_directory(file_ + ".1");
+  EXPECT_THROW(EventLog(file_, 1u << 20, "\n"), std::system_error);
+  EXPECT_THROW(EventLog(folder_ + "/" + std::string(254, 'x'), 1u << 20, "\n"), std::system_error);
+  EXPECT_FALSE(std::filesystem::exists(file_ + ".new"));
+}
+
+TEST_F(EventLogFile, IsWrittenWhereALinkLeads) {
+  std::filesystem::create_directory(folder_ + "/disk");
+  std::ofstream(folder_ + "/disk/real") << "old";
+  std::filesystem::create_symlink("disk/real", file_);
+  { EventLog log(file_, 1u << 20, "new\n"); }
+  EXPECT_TRUE(std::filesystem::is_symlink(file_));
+  EXPECT_TRUE(text_of(file_).starts_with("new\n"));
+  EXPECT_EQ(text_of(folder_ + "/disk/real.1"), "old");
+}
+
+// The lock goes on from file to file: there is no moment for another process.
+TEST_F(EventLogFile, StaysOneProcessesWhileItGoesOn) {
+  EventLog log(file_, 1u << 20, "first\n");
+  std::atomic<bool> done{false};
+  std::size_t refused = 0, had = 0;
+  std::thread other([&] {
+    while (!done) {
+      try {
+        const EventLog mine(file_, 1u << 20, "other\n");
+        ++had;
+      } catch (const std::system_error&) {
+        ++refused;
+      }
+    }
+  });
+  for (int files = 0; files < 50; ++files) {
+    for (int n = 0; n < 1000; ++n) log.add(config::Ticked{});
+    log.begin_file("state");
+    log.flush();
+  }
+  const auto by = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!text_of(file_ + ".1").starts_with("first\n") && std::chrono::steady_clock::now() < by) {
+  }
+  done = true;
+  other.join();
+  EXPECT_FALSE(log.failed());
+  EXPECT_EQ(had, 0u);
+  EXPECT_GT(refused, 0u);
 }
 
 TEST_F(EventLogFile, IsOneProcessesAndAFile) {
