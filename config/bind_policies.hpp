@@ -21,6 +21,12 @@ struct EnumNames<policies::Balance> {
 };
 
 template <>
+struct EnumNames<policies::LimitMode> {
+  static constexpr std::array<std::pair<policies::LimitMode, const char*>, 2> all{
+      {{policies::LimitMode::fixed, "static"}, {policies::LimitMode::adaptive, "adaptive"}}};
+};
+
+template <>
 struct EnumNames<policies::PoolOrder> {
   static constexpr std::array<std::pair<policies::PoolOrder, const char*>, 1> all{
       {{policies::PoolOrder::priority, "priority"}}};
@@ -30,6 +36,22 @@ template <>
 struct EnumNames<policies::LastCooling> {
   static constexpr std::array<std::pair<policies::LastCooling, const char*>, 2> all{
       {{policies::LastCooling::refuse, "refuse"}, {policies::LastCooling::attempt, "try"}}};
+};
+
+template <>
+struct Describe<policies::LimitOptions> {
+  static constexpr auto fields() {
+    using L = policies::LimitOptions;
+    return std::tuple{
+        field("mode", &L::mode, "static: slots. adaptive: found by itl; for slots nobody knows, or loads that change."),
+        field("itl", &L::itl, "adaptive: mean gap between tokens that an answer may have; 1 in 50 may miss it.",
+              Range<Nanos>{1ms, 1min}),
+        absent_means("no limit", field("prefill_tokens_max", &L::prefill_tokens_max,
+                                       "No new request while prompts of so many tokens are without a first token: "
+                                       "steadier streams.",
+                                       Range<std::uint32_t>{1, 100'000'000})),
+    };
+  }
 };
 
 template <>
@@ -79,6 +101,20 @@ struct Describe<policies::RetryOptions> {
         field("backoff", &R::backoff, "Before the same backend is tried again; doubles each time, drawn from 0 up.",
               Range<Nanos>{0s, 1min}),
         field("backoff_max", &R::backoff_max, "Longest such pause.", Range<Nanos>{0s, 10min}),
+    };
+  }
+};
+
+template <>
+struct Describe<policies::BudgetOptions> {
+  static constexpr auto fields() {
+    using B = policies::BudgetOptions;
+    return std::tuple{
+        absent_means("none", field("ttft", &B::ttft,
+                                   "To the first content. Pools predicted to miss it are passed over; if all, refused.",
+                                   Range<Nanos>{1ms, 1h})),
+        absent_means("none", field("total", &B::total, "To the end of the answer; what waits longer is refused.",
+                                   Range<Nanos>{1ms, 168h})),
     };
   }
 };

@@ -76,7 +76,7 @@ void add_endpoint(Catalog& catalog, policies::EndpointId id, const PoolOptions& 
                   std::uint32_t slots) {
   const auto& known = catalog.plan.endpoints;
   if (std::any_of(known.begin(), known.end(), [id](const auto& e) { return e.id == id; })) return;
-  catalog.plan.endpoints.push_back({id, slots, health_of(pool)});
+  catalog.plan.endpoints.push_back({id, slots, pool.limit, health_of(pool)});
   catalog.probes.push_back({id, target.host, target.port, target.authority, target.name, target.tls, pool.probe});
 }
 
@@ -111,7 +111,7 @@ void add_route(Catalog& catalog, const std::string& name, const RouteOptions& ro
   plan.id = ids.route(name);
   for (const std::string& pool : route.pools) plan.pools.push_back(ids.pool(pool));
   plan.order = route.order;
-  plan.ttft_budget = route.ttft_budget;
+  plan.budget = route.budget;
   plan.timeouts = route.timeouts;
   plan.retry = route.retry;
   catalog.routes.emplace(name, Route{plan.id, name, route.head_hold, route.retry.after_delivery});

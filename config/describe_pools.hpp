@@ -87,6 +87,7 @@ struct Describe<PoolOptions> {
         field("tls", &P::tls, "TLS towards backends whose url is https."),
         required(field("backends", &P::backends, "Servers that answer alike, at one price and quality.",
                        List<Any>{1, 1000, {}})),
+        field("limit", &P::limit, "How many requests a backend has at once, up to its slots."),
         field("queue", &P::queue, "Requests that wait for a free slot."),
         field("health", &P::health, "What failures and refusals of a backend lead to."),
         field("probe", &P::probe, "The health check sent to each backend."),
@@ -103,9 +104,7 @@ struct Describe<RouteOptions> {
     return std::tuple{
         required(field("pools", &R::pools, "Pools that may serve it.", List<Text>{1, 8, forms::name})),
         field("order", &R::order, "Which pool is used: the first that can, in the order written."),
-        absent_means("none", field("ttft_budget", &R::ttft_budget,
-                                   "The next pool is used when the wait predicted in earlier ones exceeds this.",
-                                   Range<Nanos>{1ms, 1h})),
+        field("budget", &R::budget, "What its requests must make, unless they ask for less themselves."),
         field("head_hold", &R::head_hold,
               "Nothing is sent to the caller for this long after a backend's head, so that a failure stays unseen.",
               Range<Nanos>{0s, 10s}),

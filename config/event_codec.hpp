@@ -72,6 +72,10 @@ struct Replanned {
 struct Ticked {
   Time now{};
 };
+struct Progressed {
+  Time now{};
+  std::vector<policies::Progress> progress;
+};
 struct Ordered {
   policies::Order order;
 };
@@ -88,7 +92,7 @@ struct Continued {  // the state in which the file before this one has ended: Di
 std::uint64_t image_digest(std::string_view image);
 
 using Event = std::variant<Planned, Arrived, TurnedAway, FirstToken, Ended, CallerGone, Probed, SetByHand, Replanned,
-                           Ticked, Ordered, Gap, Closed, Continued>;
+                           Ticked, Ordered, Gap, Closed, Continued, Progressed>;
 
 // Fields of each struct, in the order in which they are written. `a` takes them one after the other.
 template <class A>
@@ -101,8 +105,8 @@ void visit(A& a, policies::AttemptId& x) {
 }
 template <class A>
 void visit(A& a, policies::Arrival& x) {
-  a(x.owner, x.route, x.body_bytes, x.prompt_tokens, x.stream, x.repeat, x.received, x.deadline, x.head_within,
-    x.idle_within);
+  a(x.owner, x.route, x.body_bytes, x.prompt_tokens, x.stream, x.repeat, x.received, x.deadline, x.content_by,
+    x.head_within, x.idle_within);
 }
 template <class A>
 void visit(A& a, policies::Outcome& x) {
@@ -134,8 +138,12 @@ void visit(A& a, policies::HealthOptions& x) {
     x.cooldown_last_backend, x.probe_fall, x.probe_rise, x.probe_interval);
 }
 template <class A>
+void visit(A& a, policies::LimitOptions& x) {
+  a(x.mode, x.itl, x.prefill_tokens_max);
+}
+template <class A>
 void visit(A& a, policies::EndpointPlan& x) {
-  a(x.id, x.max_in_flight, x.health);
+  a(x.id, x.max_in_flight, x.limit, x.health);
 }
 template <class A>
 void visit(A& a, policies::BackendPlan& x) {
@@ -158,8 +166,12 @@ void visit(A& a, policies::TimeoutOptions& x) {
   a(x.connect, x.first_byte, x.first_token, x.idle, x.total_unary, x.total_stream);
 }
 template <class A>
+void visit(A& a, policies::BudgetOptions& x) {
+  a(x.ttft, x.total);
+}
+template <class A>
 void visit(A& a, policies::RoutePlan& x) {
-  a(x.id, x.pools, x.order, x.ttft_budget, x.timeouts, x.retry);
+  a(x.id, x.pools, x.order, x.budget, x.timeouts, x.retry);
 }
 template <class A>
 void visit(A& a, policies::Plan& x) {
@@ -206,6 +218,14 @@ void visit(A& a, Ticked& x) {
   a(x.now);
 }
 template <class A>
+void visit(A& a, policies::Progress& x) {
+  a(x.endpoint, x.gaps, x.gap_sum);
+}
+template <class A>
+void visit(A& a, Progressed& x) {
+  a(x.now, x.progress);
+}
+template <class A>
 void visit(A& a, Ordered& x) {
   a(x.order);
 }
@@ -227,6 +247,7 @@ constexpr policies::End last_of(policies::End) { return policies::End::no_socket
 constexpr policies::Why last_of(policies::Why) { return policies::Why::evacuation; }
 constexpr policies::Code last_of(policies::Code) { return policies::Code::no_socket; }
 constexpr policies::Balance last_of(policies::Balance) { return policies::Balance::p2c; }
+constexpr policies::LimitMode last_of(policies::LimitMode) { return policies::LimitMode::adaptive; }
 constexpr policies::PoolOrder last_of(policies::PoolOrder) { return policies::PoolOrder::priority; }
 constexpr policies::LastCooling last_of(policies::LastCooling) { return policies::LastCooling::attempt; }
 
@@ -288,7 +309,7 @@ class EventWriter {
   std::size_t bytes_ = 0;
 };
 
-// Most bytes of a record, but for those with a plan or an image.
+// Most bytes of a record, but for those with a plan, a list or an image.
 inline constexpr std::size_t plain_event_bytes_max = 128;
 
 namespace detail {

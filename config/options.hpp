@@ -122,6 +122,7 @@ struct PoolOptions {
   policies::Balance balance = policies::Balance::p2c;
   std::vector<BackendOptions> backends;
   PoolTlsOptions tls;
+  policies::LimitOptions limit;
   policies::QueueOptions queue;
   policies::HealthOptions health;  // its probe_* members are set from `probe`
   ProbeOptions probe;
@@ -132,7 +133,7 @@ struct PoolOptions {
 struct RouteOptions {
   std::vector<std::string> pools;
   policies::PoolOrder order = policies::PoolOrder::priority;
-  std::optional<Nanos> ttft_budget;
+  policies::BudgetOptions budget;
   Nanos head_hold = 75ms;  // after a backend's head nothing is sent for this long, so a failure stays unseen
   policies::TimeoutOptions timeouts;
   policies::RetryOptions retry;

@@ -227,6 +227,7 @@ class Validator {
     }
     agree(pool.probe, first.options->probe, pool_at.member("probe"), first.pool.member("probe"), where);
     agree(pool.tls, first.options->tls, pool_at.member("tls"), first.pool.member("tls"), where);
+    agree(pool.limit, first.options->limit, pool_at.member("limit"), first.pool.member("limit"), where);
     agree(pool.health, first.options->health, pool_at.member("health"), first.pool.member("health"), where);
   }
 

@@ -69,7 +69,7 @@ std::optional<DispatchHost::TurnedAway> DispatchHost::turn_away(const policies::
 void DispatchHost::first_token(policies::AttemptId attempt) {
   locked(nullptr, nullptr, [&](Time now) {
     record(config::FirstToken{now, attempt});
-    dispatcher_.first_token(now, attempt);
+    dispatcher_.first_token(now, attempt, orders_);
   });
 }
 
@@ -93,6 +93,13 @@ void DispatchHost::caller_gone(policies::RequestId request) {
   locked(nullptr, nullptr, [&](Time now) {
     record(config::CallerGone{now, request});
     dispatcher_.caller_gone(now, request, orders_);
+  });
+}
+
+void DispatchHost::progress(std::vector<policies::Progress> list) {
+  locked(nullptr, nullptr, [&](Time now) {
+    dispatcher_.progress(now, list, orders_);
+    record(config::Progressed{now, std::move(list)});
   });
 }
 

@@ -61,6 +61,7 @@ class DispatchHost {
   void ended(policies::AttemptId attempt, const policies::Outcome& outcome, policies::Owner owner, Inbox& own);
   void abandon(policies::AttemptId attempt);  // ended(cancelled) for a Start that nobody will begin
   void caller_gone(policies::RequestId request);
+  void progress(std::vector<policies::Progress> list);
   void probed(policies::EndpointId endpoint, bool ok);
   void set_by_hand(policies::EndpointId endpoint, const policies::HandSetting& setting);
   void replan(const config::Catalog& catalog, std::string event_log_line);  // the line: of files begun from now on

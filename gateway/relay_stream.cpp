@@ -20,6 +20,7 @@ using policies::End;
 namespace {
 
 constexpr std::size_t undecided_max = 64 << 10;
+constexpr Nanos reader_slow = std::chrono::milliseconds(5);  // a write that takes longer: the caller holds us up
 constexpr Nanos end_grace = std::chrono::milliseconds(250);  // after [DONE], for the backend to end its answer
 
 class StreamRelay {
@@ -40,6 +41,7 @@ class StreamRelay {
   bool over(Time now) const;
   Time wait_until() const;
   void count_tokens();
+  void time_gaps(Time now);
   bool whole() const { return done_ || finish_; }
 
   Attempt& a_;
@@ -52,7 +54,8 @@ class StreamRelay {
   bool committed_ = false, done_ = false, finish_ = false, error_ = false, complete_ = false;
   bool usage_ = false;
   wire::TokenUsage tokens_;
-  std::uint32_t content_events_ = 0;
+  std::uint32_t content_events_ = 0, events_timed_ = 0;
+  Time content_at_{};  // the last one's that came while we listened; zero: a gap that begins here says nothing
   Time heard_at_{}, done_at_{};
 };
 
@@ -207,6 +210,17 @@ void StreamRelay::count_tokens() {
   r.cached_tokens = tokens_.cached;
 }
 
+// Events that came together share the time since those before.
+void StreamRelay::time_gaps(Time now) {
+  if (content_events_ == events_timed_) return;
+  if (content_at_ != Time()) {
+    const auto endpoint = static_cast<std::uint32_t>(a_.start.endpoint);
+    x_.shard.gaps.add(endpoint, content_events_ - events_timed_, now - content_at_);
+  }
+  events_timed_ = content_events_;
+  content_at_ = now;
+}
+
 backends::Task<bool> StreamRelay::run() {
   RequestState& r = x_.request;
   Time now = x_.shard.now();
@@ -220,6 +234,7 @@ backends::Task<bool> StreamRelay::run() {
       r.content_sent = true;
     }
     if (committed_) count_tokens();
+    if (committed_) time_gaps(now);
     const bool hold_over = !r.head_sent && now >= after(a_.head_at, r.route->head_hold);
     complete_ = committed_ && over(now) && whole() && !error_;
     if (complete_) a_.succeed();  // counted and released before the caller sees the end
@@ -227,10 +242,12 @@ backends::Task<bool> StreamRelay::run() {
     if (complete_) a_.give_back();  // while the caller takes the rest it serves others
     if (complete_ || (committed_ && (ready_ > 0 || commits || over(now))) || !comments_.empty() ||
         (hold_over && !failing)) {
+      const Time begun = now;
       const bool sent = co_await send_ready();
       if (!complete_ && !sent) co_return a_.end(End::cancelled);
       if (complete_ && !sent) x_.close_after = true;
       now = x_.shard.now();
+      if (now - begun > reader_slow) content_at_ = Time();
     }
     if (complete_) break;
     if (news) heard_at_ = now;  // silence counts only while we listen

@@ -191,6 +191,7 @@ void Shard::cut_all() {
 
 void Shard::flush_lines() {
   lines.flush();
+  if (!gaps.empty()) shared.host.progress(gaps.take());
   look_at_clocks();
   flusher_.set(looked_at_ + flush_every);
 }

@@ -20,6 +20,7 @@
 #include "gateway/keys.hpp"
 #include "gateway/metric_list.hpp"
 #include "policies/base/random.hpp"
+#include "policies/gap_book.hpp"
 
 namespace headgate::gateway {
 
@@ -79,6 +80,7 @@ class Shard final : public OrderPort, public backends::ShareTaker {
   std::size_t next_address = 0;  // of a backend with several: where the next dial begins
   backends::UpstreamPool upstream;
   ShardCounters counters;
+  policies::GapBook gaps;  // between the contents of streams; reported ten times a second
   KeyRing keys;
   AccessLines lines;
   wire::Skimmer skimmer;

@@ -5,7 +5,6 @@
 namespace headgate::policies {
 namespace {
 
-constexpr std::uint64_t samples_min = 20;
 constexpr double held_weight = 1.0 / 16;
 constexpr double longest_wait_s = 1e6;
 
@@ -23,25 +22,28 @@ std::optional<double> Forecast::drain_per_s(Time now, std::uint32_t in_flight) c
   return std::max(releases_.at(now), floor);
 }
 
-std::optional<Nanos> Forecast::wait(Time now, std::uint32_t queued, std::uint32_t in_flight) const {
-  const std::optional<double> drain = drain_per_s(now, in_flight);
+std::optional<Nanos> Forecast::wait(Time now, std::uint32_t ahead_of_it, std::uint32_t in_flight, bool repeat) const {
+  std::optional<double> drain = drain_per_s(now, in_flight);
   if (!drain) return std::nullopt;
-  const double ahead = static_cast<double>(queued) + 1;
+  if (repeat) *drain -= arrivals_.at(now);
+  const double ahead = static_cast<double>(ahead_of_it) + 1;
   const double wait_s = *drain * longest_wait_s <= ahead ? longest_wait_s : ahead / *drain;
   return Nanos{static_cast<std::int64_t>(wait_s * 1e9)};
 }
 
-Nanos Forecast::service_q90(bool stream) const {
-  const WindowQuantile& times = stream ? ttft_ : e2e_;
-  return times.samples() < samples_min ? Nanos{0} : times.value();
+Verdict admit(const Prospect& prospect) {
+  if (!prospect.wait) return {};
+  const Nanos usable = prospect.left / 10 * 7, needed = *prospect.wait + prospect.service;
+  if (needed <= usable) return {};
+  return {false, needed, prospect.left, needed - usable};
 }
 
-Verdict admit(const Wait& wait, Nanos time_left, Nanos wait_max) {
-  if (!wait.queue) return {};
-  const Nanos usable = time_left - time_left / 10;
-  if (wait.total() > usable) return {false, wait.total(), time_left, wait.total() - usable};
-  if (*wait.queue > wait_max) return {false, *wait.queue, wait_max, *wait.queue - wait_max};
-  return {};
+Verdict admit(const Prospect& content, const Prospect& whole, Nanos wait_max) {
+  if (!content.wait) return {};
+  Verdict worst = admit(content);
+  if (const Verdict other = admit(whole); other.excess > worst.excess) worst = other;
+  const Nanos over = *content.wait - wait_max;
+  return over > worst.excess ? Verdict{false, *content.wait, wait_max, over} : worst;
 }
 
 }  // namespace headgate::policies

@@ -2,10 +2,13 @@
 //   drain  = max(releases per second (EWMA, tau 2 s), in flight / mean time a unit is held); unknown under 20 releases.
 //            The floor keeps a pool that was idle a moment ago from looking slow. Only served attempts count: failing
 //            fast frees units, but serves nobody.
-//   wait   = (queued + 1) / drain
-//   admit  iff wait + q90 <= 0.9 * (deadline - now), q90 of TTFT for streams and of E2E for unary answers (0 under 20
-//            samples), and wait <= the queue's wait_max. With the drain unknown: up to the queue's bounds.
-// (overload-control 9.2; the 0.9 leaves room for the reply itself.)
+//   wait   = (ahead + 1) / drain; of a repeat, which everybody who comes later overtakes:
+//            (ahead + 1) / (drain - arrivals of new requests per second (EWMA, tau 2 s))
+//   admit  iff wait + q90 of TTFT <= 0.7 * (content by - now), for unary answers also wait + q90 of E2E
+//            <= 0.7 * (deadline - now) (quantiles: 0 under 20 samples), and wait <= the queue's wait_max. With the
+//            drain unknown: up to the queue's bounds.
+// (overload-control 9.2. The 0.7: at 0.9, one answer in 25 came too late under overload, at 0.7 one in 100, and as many
+// are served: a longer queue serves nobody sooner.)
 #pragma once
 
 #include <cstdint>
@@ -20,29 +23,39 @@ namespace headgate::policies {
 class Forecast {
  public:
   void released(Time now, Nanos held);
-  void first_content(Nanos ttft) { ttft_.add(ttft); }
+  void arrived(Time now) { arrivals_.event(now); }  // a new request, no repeat
+  void first_content(Nanos ttft) {
+    ttft_q90_.add(ttft);
+    ttft_q50_.add(ttft);
+  }
   void completed(Nanos e2e) { e2e_.add(e2e); }
 
   // Releases per second; none under 20 samples.
   std::optional<double> drain_per_s(Time now, std::uint32_t in_flight) const;
-  std::optional<Nanos> wait(Time now, std::uint32_t queued, std::uint32_t in_flight) const;
-  Nanos service_q90(bool stream) const;
+  std::optional<Nanos> wait(Time now, std::uint32_t ahead, std::uint32_t in_flight, bool repeat = false) const;
+  // Zero under 20 samples.
+  Nanos ttft_q50() const { return known(ttft_q50_); }
+  Nanos ttft_q90() const { return known(ttft_q90_); }
+  Nanos e2e_q90() const { return known(e2e_); }
   double release_rate(Time now) const { return releases_.at(now); }
   template <class A>
   void image(A& a) {
-    a(releases_, held_mean_s_, ttft_, e2e_);
+    a(releases_, arrivals_, held_mean_s_, ttft_q50_, ttft_q90_, e2e_);
   }
 
  private:
-  Rate releases_{std::chrono::seconds{2}};
+  static constexpr std::uint64_t samples_min = 20;
+  static Nanos known(const WindowQuantile& of) { return of.samples() < samples_min ? Nanos{0} : of.value(); }
+
+  Rate releases_{std::chrono::seconds{2}}, arrivals_{std::chrono::seconds{2}};
   double held_mean_s_ = 0;
-  WindowQuantile ttft_{0.9}, e2e_{0.9};
+  WindowQuantile ttft_q50_{0.5}, ttft_q90_{0.9}, e2e_{0.9};
 };
 
-struct Wait {
-  std::optional<Nanos> queue;  // unknown: none
-  Nanos service{0};
-  Nanos total() const { return queue.value_or(Nanos{0}) + service; }
+// What is predicted and what is left of a budget.
+struct Prospect {
+  std::optional<Nanos> wait;  // unknown: none
+  Nanos service{0}, left{0};
 };
 
 struct Verdict {
@@ -51,6 +64,8 @@ struct Verdict {
   Nanos excess{0};               // time after which the same request would have been admitted
 };
 
-Verdict admit(const Wait& wait, Nanos time_left, Nanos wait_max);
+// Into a queue whose wait is at most `wait_max`: by the budget that is exceeded most.
+Verdict admit(const Prospect& content, const Prospect& whole, Nanos wait_max);
+Verdict admit(const Prospect& prospect);
 
 }  // namespace headgate::policies

@@ -14,9 +14,10 @@ struct Arrival {
   std::uint64_t body_bytes = 0;
   std::uint32_t prompt_tokens = 0;  // estimate
   bool stream = false;
-  bool repeat = false;    // an SDK's own retry (x-stainless-retry-count >= 1)
-  Time received{};        // first byte of the request: totals and deadlines count from here
-  Time deadline = never;  // what the caller asked for; the route's total bounds it too
+  bool repeat = false;      // an SDK's own retry (x-stainless-retry-count >= 1)
+  Time received{};          // first byte of the request: totals and deadlines count from here
+  Time deadline = never;    // what the caller asked for; the route's total bounds it too
+  Time content_by = never;  // likewise of its first content
   Nanos head_within =
       Nanos::max();  // x-stainless-timeout of a stream: each attempt's first byte within this from `received`
   Nanos idle_within = Nanos::max();  // x-stainless-read-timeout of a stream
@@ -47,6 +48,14 @@ struct Outcome {
   bool overloaded = false;  // an in-band error that says overloaded or rate limited
   std::uint32_t input_tokens = 0;
   std::uint32_t output_tokens = 0;
+};
+
+// Gaps between the contents of streams at one endpoint that have ended since the last report, without those of streams
+// that were not read from meanwhile.
+struct Progress {
+  EndpointId endpoint{};
+  std::uint32_t gaps = 0;
+  Nanos gap_sum{0};
 };
 
 struct ProbeResult {

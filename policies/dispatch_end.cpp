@@ -14,23 +14,26 @@ bool is_out(const Record& record, AttemptId attempt) {
 
 }  // namespace
 
-void Dispatcher::State::first_token(Time now, AttemptId attempt) {
+void Dispatcher::State::first_token(Time now, AttemptId attempt, Orders& orders) {
+  advance(now, orders);
   const std::uint32_t slot = records.find(attempt.request);
   if (slot == Records::none || !is_out(records[slot], attempt)) return;
   Record& record = records[slot];
   if (record.committed) return;
   record.committed = true;
+  record.content_at = now;
   if (record.stream) pools[record.pool].forecast.first_content(now - record.started_at);
   Endpoint& endpoint = endpoints[record.endpoint];
-  const Standing before = endpoint.standing;
   endpoint.health.first_content(now, record.trial);
   record.trial = false;
+  end_prefill(record);
   refresh(record.endpoint);
-  // Nothing can be ordered from here: whoever waits for what has opened is served by the next call that can.
-  if (endpoint.standing != before) {
-    endpoint.due = now;
-    endpoint_alarms.set(record.endpoint, now);
-  }
+  serve(now, record.endpoint, orders);
+}
+
+void Dispatcher::State::end_prefill(Record& record) {
+  endpoints[record.endpoint].prefill_tokens -= record.prefilling;
+  record.prefilling = 0;
 }
 
 // What the outcome says about the endpoint. Before the unit is given back: a death counts what is in flight with it.
@@ -63,7 +66,9 @@ void Dispatcher::State::ended(Time now, AttemptId attempt, const Outcome& outcom
   const std::uint32_t e = record.endpoint;
   const Standing before = endpoints[e].standing;
   judge(now, record, outcome);
+  learn_of_limit(record, outcome, now);
   record.trial = false;
+  end_prefill(record);
   Pool& pool = pools[record.pool];
   --pool.in_flight;
   loads.give_back(e);
@@ -74,7 +79,7 @@ void Dispatcher::State::ended(Time now, AttemptId attempt, const Outcome& outcom
   const Nanos held = now - record.started_at;
   if (outcome.end == End::ok || off || outcome.end == End::out_of_time) pool.forecast.released(now, held);
   if (succeeded(outcome)) {
-    routes[record.route].budget.deposit();
+    routes[record.route].retry_budget.deposit();
     if (!record.stream) pool.forecast.completed(held);
   }
   if (record.gone || off || outcome.end == End::ok) {
@@ -98,7 +103,7 @@ bool Dispatcher::State::pay(Record& record, const Outcome& outcome) {
     record.why = Why::evacuation;
     return true;
   }
-  return routes[record.route].budget.withdraw();
+  return routes[record.route].retry_budget.withdraw();
 }
 
 // Another backend that it has not tried, at once or at the head of the queue; else the same one after a pause; else

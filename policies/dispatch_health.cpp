@@ -22,7 +22,7 @@ void Dispatcher::State::refresh(std::uint32_t e) {
   now.eligible = now.up || (used && health.half_open_free());
   now.hopeful = used && health.hopeful();
   now.ejected = used && health.ejected();
-  now.open = now.eligible && loads[e].free();
+  now.open = now.eligible && loads[e].free() && endpoint.prefill_tokens < endpoint.prefill_max();
   const Standing was = endpoint.standing;
   if (now == was) return;
   endpoint.standing = now;
@@ -71,8 +71,8 @@ void Dispatcher::State::apply_weight(std::uint32_t e) {
 void Dispatcher::State::reconsider_waiting(Time now, std::uint32_t e, Orders& orders) {
   for (const Endpoint::Place& place : endpoints[e].places) {
     const PoolQueue& queue = pools[place.pool].queue;
-    for (const Lane lane : {Lane::evacuees, Lane::retries, Lane::fresh}) {
-      if (lane == Lane::fresh && pools[place.pool].hopeful > 0) continue;
+    for (const Lane lane : lanes) {
+      if (is_new(lane) && pools[place.pool].hopeful > 0) continue;
       for (std::uint32_t at = Tickets::first(queue, lane); at != Tickets::none;) {
         const std::uint32_t next = tickets.next(at);
         reconsider(now, Tickets::slot_of(at), orders);

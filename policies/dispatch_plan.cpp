@@ -31,7 +31,10 @@ void Dispatcher::State::adopt(Plan& plan) {
     const auto e = static_cast<std::uint32_t>(index(from.id));
     endpoints[e].planned = true;
     endpoints[e].health.configure(from.health);
-    loads.set_limit(e, from.max_in_flight);
+    endpoints[e].limit = from.limit;
+    endpoints[e].max_in_flight = from.max_in_flight;
+    endpoints[e].adaptive.configure({.itl = from.limit.itl, .max = from.max_in_flight});
+    set_limit(e);
   }
   for (Pool& pool : pools) pool.balancer.configure(Balance::p2c, {});
   for (const PoolPlan& from : plan.pools) {
@@ -53,11 +56,11 @@ void Dispatcher::State::adopt(Plan& plan) {
       if (index(id) < pools.size() && pools[index(id)].planned)
         route.pools.push_back(static_cast<std::uint32_t>(index(id)));
     }
-    route.ttft_budget = from.ttft_budget;
+    route.budget = from.budget;
     route.timeouts = from.timeouts;
     route.retry = from.retry;
     route.retry.attempts_max = std::min(from.retry.attempts_max, 255u);  // AttemptId counts in a byte
-    route.budget.configure(from.retry);
+    route.retry_budget.configure(from.retry);
   }
   // Those that left the plan: who came through them may still use what is left of their pools.
   for (Route& route : routes) {

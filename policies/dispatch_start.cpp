@@ -25,6 +25,7 @@ RequestId Dispatcher::State::arrive(Time now, const Arrival& arrival, Orders& or
   record.stream = arrival.stream;
   record.repeat = arrival.repeat;
   record.body_bytes = arrival.body_bytes;
+  record.prompt_tokens = arrival.prompt_tokens;
   record.received = arrival.received;
   record.idle_within = arrival.stream ? arrival.idle_within : Nanos::max();
   if (record.route >= routes.size() || routes[record.route].gone()) {
@@ -33,11 +34,12 @@ RequestId Dispatcher::State::arrive(Time now, const Arrival& arrival, Orders& or
   }
   const Route& route = routes[record.route];
   const Nanos total = arrival.stream ? route.timeouts.total_stream : route.timeouts.total_unary;
-  record.deadline = std::min(arrival.deadline, after(arrival.received, total));
-  record.head_by =
-      arrival.stream ? std::min(record.deadline, after(arrival.received, arrival.head_within)) : record.deadline;
-  record.spill_at = route.spill_at(arrival.received);
-  if (now >= record.head_by) {
+  record.deadline = route.deadline(arrival, total);
+  record.head_by = record.deadline;
+  if (arrival.stream)
+    record.head_by = std::min({record.deadline, after(arrival.received, arrival.head_within), arrival.content_by});
+  record.content_by = route.content_by(arrival);
+  if (now >= std::min(record.head_by, record.content_by)) {
     answer_expired(now, slot, orders);
   } else if (!start_somewhere(now, slot, orders)) {
     if (hopeful(record)) {
@@ -62,21 +64,27 @@ bool Dispatcher::State::start_somewhere(Time now, std::uint32_t slot, Orders& or
       start(now, slot, p, position, orders);
       return true;
     }
-    if (!spills(now, record, route, pool)) return false;
+    if (!spills(now, record, pool)) return false;
   }
   return false;
 }
 
-bool Dispatcher::State::spills(Time now, const Record& record, const Route& route, const Pool& pool) const {
-  if (spills(now, record.spill_at, route, pool)) return true;
+bool Dispatcher::State::spills(Time now, const Record& record, const Pool& pool) const {
+  if (spills(now, record.received, record.content_by, record.repeat, pool)) return true;
   return record.tried_n > 0 && untried_in(record, static_cast<std::uint32_t>(&pool - pools.data())) == 0;
 }
 
 // One that has tried nothing yet.
-bool Dispatcher::State::spills(Time now, Time spill_at, const Route& route, const Pool& pool) {
-  if (!route.ttft_budget || pool.hopeful == 0 || now >= spill_at) return true;
-  const std::optional<Nanos> wait = pool.forecast.wait(now, pool.queue.queued(), pool.in_flight);
-  return wait && after(now, *wait) > spill_at;
+bool Dispatcher::State::spills(Time now, Time received, Time content_by, bool repeat, const Pool& pool) {
+  if (content_by == never || pool.hopeful == 0 || now >= spill_at(received, content_by, pool)) return true;
+  const std::uint32_t ahead = pool.queue.ahead_of(repeat ? Lane::repeats : Lane::fresh);
+  const std::optional<Nanos> wait = pool.forecast.wait(now, ahead, pool.in_flight, repeat);
+  return !admit({wait, pool.forecast.ttft_q90(), content_by - now}).admitted;
+}
+
+// Until then it may hope for the pool: a tenth of the budget is kept for the way back.
+Time Dispatcher::State::spill_at(Time received, Time content_by, const Pool& pool) {
+  return content_by - (content_by - received) / 10 - pool.forecast.ttft_q90();
 }
 
 // The last resort where the configuration allows it: every endpoint is out, and this one only cools down.
@@ -103,14 +111,18 @@ bool Dispatcher::State::start_on_cooling(Time now, std::uint32_t slot, Orders& o
 
 void Dispatcher::State::start(Time now, std::uint32_t slot, std::uint32_t p, std::uint32_t position, Orders& orders) {
   Record& record = records[slot];
-  if (record.stage == Stage::waiting) stop_waiting(slot);
   Pool& pool = pools[p];
+  if (record.stage == Stage::waiting)
+    stop_waiting(slot);
+  else if (record.attempts == 0 && !record.repeat)
+    pool.forecast.arrived(now);
   const routing::Member member = pool.balancer.members()[position];
   Endpoint& endpoint = endpoints[member.endpoint];
-  const bool full = loads.take(member.endpoint);
+  loads.take(member.endpoint);
   record.trial = endpoint.health.half_open_free();
   if (record.trial) endpoint.health.trial_started();
-  if (full || record.trial) refresh(member.endpoint);
+  endpoint.prefill_tokens += record.prefilling = record.prompt_tokens;
+  refresh(member.endpoint);
   ++pool.in_flight;
   ++endpoint.attempts;
   ++record.attempts;

@@ -15,19 +15,18 @@ Nanos advice(Nanos time, std::uint64_t bits) {
 
 Answer no_room(Time now, const Pool& pool, std::uint64_t body_bytes, bool repeat, std::uint64_t bits) {
   const PoolQueue& queue = pool.queue;
-  const Nanos drained = pool.forecast.wait(now, queue.queued(), pool.in_flight).value_or(1s);
+  const Lane lane = repeat ? Lane::repeats : Lane::fresh;
+  const Nanos drained = pool.forecast.wait(now, queue.ahead_of(lane), pool.in_flight).value_or(1s);
   Answer answer{.code = Code::queue_full, .retry_after = advice(drained, bits), .repeat_ok = !repeat};
-  if (queue.queued() >= pool.limits.requests_max) {
-    answer.value = queue.queued();
+  if (queue.ahead_of(lane) >= pool.limits.requests_max) {
+    answer.value = queue.ahead_of(lane);
     answer.limit = pool.limits.requests_max;
   } else {
-    answer.value = static_cast<std::int64_t>(queue.bytes() + body_bytes);
+    answer.value = static_cast<std::int64_t>(queue.bytes_ahead_of(lane) + body_bytes);
     answer.limit = static_cast<std::int64_t>(pool.limits.bytes_max);
   }
   return answer;
 }
-
-constexpr std::array lanes{Lane::evacuees, Lane::retries, Lane::fresh};
 
 }  // namespace
 
@@ -35,25 +34,28 @@ constexpr std::array lanes{Lane::evacuees, Lane::retries, Lane::fresh};
 void Dispatcher::State::queue_fresh(Time now, std::uint32_t slot, Orders& orders) {
   Record& record = records[slot];
   const Route& route = routes[record.route];
+  record.lane = record.repeat ? Lane::repeats : Lane::fresh;
   bool admitted = false;
   std::optional<Verdict> late;  // the most promising of those too late
   const Pool* full = nullptr;
   for (const std::uint32_t p : route.pools) {
-    const Pool& pool = pools[p];
+    Pool& pool = pools[p];
     if (pool.hopeful == 0) continue;
-    if (!pool.queue.admits(pool.limits, record.body_bytes)) {
+    if (!record.repeat) pool.forecast.arrived(now);
+    if (!pool.queue.admits(pool.limits, record.lane, record.body_bytes)) {
       full = &pool;
     } else {
-      const Wait wait{pool.forecast.wait(now, pool.queue.queued(), pool.in_flight),
-                      pool.forecast.service_q90(record.stream)};
-      const Verdict verdict = admit(wait, record.head_by - now, pool.limits.wait_max);
+      const Forecast& forecast = pool.forecast;
+      const auto wait = forecast.wait(now, pool.queue.ahead_of(record.lane), pool.in_flight, record.repeat);
+      const Prospect content{wait, forecast.ttft_q90(), record.content_by - now};
+      const Prospect whole{wait, record.stream ? Nanos{0} : forecast.e2e_q90(), record.head_by - now};
+      const Verdict verdict = admit(content, whole, pool.limits.wait_max);
       admitted = admitted || verdict.admitted;
       if (!verdict.admitted && (!late || verdict.excess < late->excess)) late = verdict;
     }
-    if (!spills(now, record, route, pool)) break;
+    if (!spills(now, record, pool)) break;
   }
   if (admitted) {
-    record.lane = Lane::fresh;
     record.why = Why::queued;
     wait_in_queue(now, slot);
     return;
@@ -73,15 +75,18 @@ std::optional<Answer> Dispatcher::State::turn_away(Time now, const Arrival& arri
   if (index(arrival.route) >= routes.size()) return std::nullopt;
   const Route& route = routes[index(arrival.route)];
   const Nanos total = std::min(route.timeouts.total_unary, route.timeouts.total_stream);
-  if (now >= std::min(arrival.deadline, after(arrival.received, total))) return std::nullopt;
+  const Time content_by = route.content_by(arrival);
+  if (now >= std::min(content_by, route.deadline(arrival, total))) return std::nullopt;
+  const Lane lane = arrival.repeat ? Lane::repeats : Lane::fresh;
   const Pool* full = nullptr;
   for (const std::uint32_t p : route.pools) {
     const Pool& pool = pools[p];
     if (pool.hopeful > 0) {
-      if (pool.balancer.open().count() > 0 || pool.queue.admits(pool.limits, arrival.body_bytes)) return std::nullopt;
+      if (pool.balancer.open().count() > 0 || pool.queue.admits(pool.limits, lane, arrival.body_bytes))
+        return std::nullopt;
       full = &pool;
     }
-    if (!spills(now, route.spill_at(arrival.received), route, pool)) break;
+    if (!spills(now, arrival.received, content_by, arrival.repeat, pool)) break;
   }
   if (full == nullptr) return std::nullopt;
   return no_room(now, *full, arrival.body_bytes, arrival.repeat,
@@ -102,7 +107,7 @@ void Dispatcher::State::wait_in_queue(Time now, std::uint32_t slot) {
   record.ticket = ++tickets_drawn;
   record.wait_by = now;
   ++waiting;
-  link_allowed(now, slot, record.lane == Lane::fresh);
+  link_allowed(now, slot, is_new(record.lane));
 }
 
 // Links it into every pool that its route allows now and it does not wait in yet, and sets its alarm: the end of its
@@ -110,24 +115,22 @@ void Dispatcher::State::wait_in_queue(Time now, std::uint32_t slot) {
 void Dispatcher::State::link_allowed(Time now, std::uint32_t slot, bool within_bounds) {
   Record& record = records[slot];
   const Route& route = routes[record.route];
-  bool every_pool = true;
+  const Time start_by = is_new(record.lane) ? std::min(record.content_by, record.head_by) : record.head_by;
+  Time spill = never;
   for (const std::uint32_t p : route.pools) {
     Pool& pool = pools[p];
+    const bool stays = p != route.pools.back() && !spills(now, record, pool);  // judged before it counts itself
     const auto end = record.links.begin() + record.links_n;
     if (std::find(record.links.begin(), end, p) == end && record.links_n < pools_max &&
-        (!within_bounds || pool.queue.admits(pool.limits, record.body_bytes))) {
-      // Judged before it counts itself.
-      every_pool = p == route.pools.back() || spills(now, record, route, pool);
+        (!within_bounds || pool.queue.admits(pool.limits, record.lane, record.body_bytes))) {
       tickets.link(pool.queue, slot, record.links_n, record.lane, record.body_bytes);
       record.links[record.links_n++] = p;
-      record.wait_by =
-          std::max(record.wait_by, std::min(record.head_by, after(record.queued_at, pool.limits.wait_max)));
-    } else {
-      every_pool = p == route.pools.back() || spills(now, record, route, pool);
+      record.wait_by = std::max(record.wait_by, std::min(start_by, after(record.queued_at, pool.limits.wait_max)));
     }
-    if (!every_pool) break;
+    if (stays) spill = spill_at(record.received, record.content_by, pool);
+    if (stays) break;
   }
-  request_alarms.set(slot, every_pool ? record.wait_by : std::min(record.wait_by, record.spill_at));
+  request_alarms.set(slot, std::min(record.wait_by, spill));
 }
 
 void Dispatcher::State::stop_waiting(std::uint32_t slot) {
@@ -155,9 +158,15 @@ bool Dispatcher::State::serve_one(Time now, std::uint32_t p, Orders& orders) {
   Pool& pool = pools[p];
   if (pool.queue.queued() == 0 || pool.balancer.open().count() == 0) return false;
   for (const Lane lane : lanes) {
-    for (std::uint32_t place = Tickets::first(pool.queue, lane); place != Tickets::none; place = tickets.next(place)) {
+    std::uint32_t place = Tickets::first(pool.queue, lane);
+    while (place != Tickets::none) {
       const std::uint32_t slot = Tickets::slot_of(place);
+      place = tickets.next(place);
       const Record& record = records[slot];
+      if (is_new(lane) && after(now, pool.forecast.ttft_q50()) > record.content_by) {
+        answer_expired(now, slot, orders);  // the unit is for somebody who can still make it
+        continue;
+      }
       const std::uint32_t position = pool.balancer.choose(
           loads, record.not_these(),
           {seed, Records::serial(record.id), static_cast<std::uint64_t>(Use::choice) << 8 | record.attempts});
@@ -175,7 +184,7 @@ void Dispatcher::State::reconsider(Time now, std::uint32_t slot, Orders& orders)
   Record& record = records[slot];
   if (hopeful(record)) {
     if (record.tried_n > 0 && !has_untried(record)) record.tried_n = 0;
-    link_allowed(now, slot, record.lane == Lane::fresh);
+    link_allowed(now, slot, is_new(record.lane));
     start_somewhere(now, slot, orders);
   } else if (returns_at(now, routes[record.route], false) > record.wait_by) {
     answer_unhealthy(now, slot, orders);
@@ -190,7 +199,7 @@ void Dispatcher::State::ring(Time now, std::uint32_t slot, Orders& orders) {
   } else if (now >= record.wait_by) {
     answer_expired(now, slot, orders);
   } else {
-    link_allowed(now, slot, record.lane == Lane::fresh);
+    link_allowed(now, slot, is_new(record.lane));
     start_somewhere(now, slot, orders);
   }
 }
@@ -239,10 +248,11 @@ void Dispatcher::State::answer_unhealthy(Time now, std::uint32_t slot, Orders& o
 
 void Dispatcher::State::answer_expired(Time now, std::uint32_t slot, Orders& orders) {
   const Record& record = records[slot];
-  const bool own_deadline = now >= record.head_by;
-  if (record.attempts > 0 && !own_deadline) return answer(slot, {.code = record.fallback}, orders);
-  const Time since = own_deadline ? record.received : record.queued_at;
-  const Time by = own_deadline ? record.head_by : record.wait_by;
+  if (record.attempts > 0 && now < record.head_by) return answer(slot, {.code = record.fallback}, orders);
+  const Time own_by = record.attempts > 0 ? record.head_by : std::min(record.head_by, record.content_by);
+  const bool queue_max = record.wait_by < own_by && now >= record.wait_by;
+  const Time since = queue_max ? record.queued_at : record.received;
+  const Time by = queue_max ? record.wait_by : own_by;
   answer(slot, {.code = Code::deadline_exceeded, .value = ms(now - since), .limit = ms(by - since)}, orders);
 }
 

@@ -23,10 +23,14 @@ std::optional<Answer> Dispatcher::turn_away(Time now, const Arrival& arrival, Or
   return state_->turn_away(now, arrival, orders);
 }
 
-void Dispatcher::first_token(Time now, AttemptId attempt) { state_->first_token(now, attempt); }
+void Dispatcher::first_token(Time now, AttemptId attempt, Orders& orders) { state_->first_token(now, attempt, orders); }
 
 void Dispatcher::ended(Time now, AttemptId attempt, const Outcome& outcome, Orders& orders) {
   state_->ended(now, attempt, outcome, orders);
+}
+
+void Dispatcher::progress(Time now, std::span<const Progress> list, Orders& orders) {
+  state_->progress(now, list, orders);
 }
 
 void Dispatcher::caller_gone(Time now, RequestId request, Orders& orders) { state_->caller_gone(now, request, orders); }
@@ -70,6 +74,9 @@ void Dispatcher::snapshot(Snapshot& out) const {
                              .health = health.state(),
                              .in_flight = load.in_flight,
                              .max_in_flight = load.limit,
+                             .prefill_tokens = endpoint.prefill_tokens,
+                             .prefill_tokens_max = endpoint.prefill_max(),
+                             .mean_gap = endpoint.adaptive.mean_gap(),
                              .attempts_total = endpoint.attempts,
                              .failures_total = endpoint.failures,
                              .successes_total = endpoint.successes,
@@ -84,7 +91,7 @@ void Dispatcher::snapshot(Snapshot& out) const {
     out.pools.push_back({PoolId{p}, pool.queue.queued(), pool.queue.bytes(), pool.forecast.release_rate(state.clock)});
   }
   for (std::uint32_t r = 0; r < state.routes.size(); ++r) {
-    if (state.routes[r].planned) out.routes.push_back({RouteId{r}, state.routes[r].budget.credit()});
+    if (state.routes[r].planned) out.routes.push_back({RouteId{r}, state.routes[r].retry_budget.credit()});
   }
   out.requests = state.records.in_use();
   out.waiting = state.waiting;

@@ -3,7 +3,7 @@
 // virtual time. The host serialises the calls.
 //
 //   RequestId id = dispatcher.arrive(now, arrival, orders);   // orders: a Start, an Answer, or nothing (it waits)
-//   dispatcher.first_token(now, attempt);                     // commit: from here no other backend can take over
+//   dispatcher.first_token(now, attempt, orders);             // commit: from here no other backend can take over
 //   dispatcher.ended(now, attempt, outcome, orders);          // once per Start; orders: next Start, an Answer, or
 //   others' Starts dispatcher.caller_gone(now, id, orders);                  // any state, idempotent
 //
@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +40,10 @@ struct EndpointState {
   bool drained = false;
   std::uint32_t hand_weight = 0;  // 0: the plan's
   HealthState health = HealthState::up;
-  std::uint32_t in_flight = 0, max_in_flight = 0;
+  std::uint32_t in_flight = 0, max_in_flight = 0;  // max: the limit now
+  std::uint64_t prefill_tokens = 0;                // of attempts whose first content has not come
+  std::uint64_t prefill_tokens_max = 0;
+  Nanos mean_gap{0};  // between tokens, of an adaptive limit's last window; 0: unknown
   std::uint64_t attempts_total = 0, failures_total = 0, successes_total = 0;
   std::uint64_t probe_failures_total = 0, health_changes_total = 0,
                 ejections_total = 0;  // changes: in <-> out of rotation
@@ -77,8 +81,9 @@ class Dispatcher {
   // Before the body is looked at: the answer that arrive() would give whatever `stream` and the token counts are, if
   // that is certain (queue_full); nothing else is decided or kept.
   std::optional<Answer> turn_away(Time now, const Arrival& arrival, Orders& orders);
-  void first_token(Time now, AttemptId attempt);
+  void first_token(Time now, AttemptId attempt, Orders& orders);
   void ended(Time now, AttemptId attempt, const Outcome& outcome, Orders& orders);
+  void progress(Time now, std::span<const Progress> list, Orders& orders);  // some ten times a second
   void caller_gone(Time now, RequestId request, Orders& orders);
   void probed(Time now, EndpointId endpoint, const ProbeResult& result, Orders& orders);
   void set_by_hand(Time now, EndpointId endpoint, const HandSetting& setting, Orders& orders);  // unknown ids: nothing

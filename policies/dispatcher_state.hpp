@@ -1,9 +1,10 @@
 // The Dispatcher's tables and the steps that its calls are made of. Each part decides by itself (health, limit, queue,
-// admission, retry, routing); here they are only put together, in five files:
+// admission, retry, routing); here they are only put together, in six files:
 //   dispatch_start.cpp   choose a backend, take its unit, order the attempt
 //   dispatch_wait.cpp    queue, expire, serve who waits, answer
 //   dispatch_end.cpp     an attempt is over: give back, fail over or answer
 //   dispatch_health.cpp  endpoints going out of use and coming back
+//   dispatch_limit.cpp   how many attempts an endpoint may have
 //   dispatch_plan.cpp    a new configuration over running state
 // Indices into the tables are ids as numbers. Invariant between calls: no ticket waits in a pool for a unit that is
 // free and that it may use; so a unit found free at arrival has nobody ahead.
@@ -13,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "policies/adaptive_limit.hpp"
 #include "policies/admission.hpp"
 #include "policies/alarms.hpp"
 #include "policies/dispatcher.hpp"
@@ -57,11 +59,17 @@ struct Endpoint {
   std::vector<Place> places;
   Health health;
   Evacuation evacuation;
+  LimitOptions limit;
+  std::uint32_t max_in_flight = 0;
+  AdaptiveLimit adaptive;
+  std::uint32_t prefill_max() const { return limit.prefill_tokens_max.value_or(~0u); }
   Time due = never;  // as set in the alarms
   std::uint64_t attempts = 0, failures = 0, successes = 0;
+  std::uint64_t prefill_tokens = 0;  // of attempts whose first content has not come
   template <class A>
   void image(A& a) {
-    a(planned, drained, hand_weight, standing, turn, places, health, evacuation, due, attempts, failures, successes);
+    a(planned, drained, hand_weight, standing, turn, places, health, evacuation, limit, max_in_flight, adaptive, due,
+      attempts, failures, successes, prefill_tokens);
   }
 };
 
@@ -82,16 +90,22 @@ struct Pool {
 struct Route {
   bool planned = false;
   std::vector<std::uint32_t> pools;
-  std::optional<Nanos> ttft_budget;
+  BudgetOptions budget;
   TimeoutOptions timeouts;
   RetryOptions retry;
-  RetryBudget budget;
+  RetryBudget retry_budget;
   bool gone() const { return !planned && pools.empty(); }
   template <class A>
   void image(A& a) {
-    a(planned, pools, ttft_budget, timeouts, retry, budget);
+    a(planned, pools, budget, timeouts, retry, retry_budget);
   }
-  Time spill_at(Time received) const { return ttft_budget ? after(received, *ttft_budget) : never; }
+  Time deadline(const Arrival& arrival, Nanos attempt_total) const {
+    return std::min({arrival.deadline, after(arrival.received, attempt_total),
+                     after(arrival.received, budget.total.value_or(Nanos::max()))});
+  }
+  Time content_by(const Arrival& arrival) const {
+    return std::min(arrival.content_by, after(arrival.received, budget.ttft.value_or(Nanos::max())));
+  }
 };
 
 // What a draw is for; a request's attempt number keeps its draws apart.
@@ -120,8 +134,9 @@ struct Dispatcher::State {
   bool start_somewhere(Time now, std::uint32_t slot, Orders& orders);
   bool start_on_cooling(Time now, std::uint32_t slot, Orders& orders);
   void start(Time now, std::uint32_t slot, std::uint32_t pool, std::uint32_t position, Orders& orders);
-  bool spills(Time now, const Record& record, const Route& route, const Pool& pool) const;
-  static bool spills(Time now, Time spill_at, const Route& route, const Pool& pool);
+  bool spills(Time now, const Record& record, const Pool& pool) const;
+  static bool spills(Time now, Time received, Time content_by, bool repeat, const Pool& pool);
+  static Time spill_at(Time received, Time content_by, const Pool& pool);
   bool hopeful(const Record& record) const;
   bool has_untried(const Record& record) const;
   std::uint32_t untried_in(const Record& record, std::uint32_t pool) const;
@@ -146,13 +161,14 @@ struct Dispatcher::State {
 
   // dispatch_end.cpp
   void ended(Time now, AttemptId attempt, const Outcome& outcome, Orders& orders);
-  void first_token(Time now, AttemptId attempt);
+  void first_token(Time now, AttemptId attempt, Orders& orders);
   void caller_gone(Time now, RequestId request, Orders& orders);
   void judge(Time now, const Record& record, const Outcome& outcome);
   void fail_over(Time now, std::uint32_t slot, const Outcome& outcome, Orders& orders);
   void try_alone(Time now, std::uint32_t slot, const Outcome& outcome, Orders& orders);
   void try_again(Time now, std::uint32_t slot, Orders& orders);
   bool pay(Record& record, const Outcome& outcome);
+  void end_prefill(Record& record);
 
   // dispatch_health.cpp
   void refresh(std::uint32_t endpoint);
@@ -164,6 +180,11 @@ struct Dispatcher::State {
   bool may_eject(std::uint32_t endpoint) const;
   bool others_healthy(std::uint32_t endpoint, std::uint32_t pool) const;
   Time returns_at(Time now, const Route& route, bool probes_count) const;
+
+  // dispatch_limit.cpp
+  void progress(Time now, std::span<const Progress> list, Orders& orders);
+  void set_limit(std::uint32_t endpoint);
+  void learn_of_limit(const Record& record, const Outcome& outcome, Time now);
 
   // dispatch_plan.cpp
   void replan(Time now, Plan plan, Orders& orders);

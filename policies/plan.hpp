@@ -15,7 +15,8 @@ namespace headgate::policies {
 using namespace std::chrono_literals;
 
 enum class Balance : std::uint8_t { round_robin, weighted, least_in_flight, p2c };
-enum class PoolOrder : std::uint8_t { priority };           // pools in the order written; the next one when it must
+enum class PoolOrder : std::uint8_t { priority };  // pools in the order written; the next one when it must
+enum class LimitMode : std::uint8_t { fixed, adaptive };
 enum class LastCooling : std::uint8_t { refuse, attempt };  // what to do when every backend left is cooling down
 
 struct HealthOptions {
@@ -36,9 +37,23 @@ struct HealthOptions {
   }
 };
 
+// How many attempts an endpoint has at once: at most max_in_flight, and less when `adaptive` finds that its streams
+// would get their tokens too slowly.
+struct LimitOptions {
+  LimitMode mode = LimitMode::fixed;
+  Nanos itl = 50ms;  // adaptive: mean gap between the tokens of an answer
+  // Prompt tokens of attempts whose first content has not come; at this many no further one is sent there.
+  std::optional<std::uint32_t> prefill_tokens_max;
+  template <class A>
+  void image(A& a) {
+    a(mode, itl, prefill_tokens_max);
+  }
+};
+
 struct EndpointPlan {
   EndpointId id{};
   std::uint32_t max_in_flight = 16;
+  LimitOptions limit{};
   HealthOptions health;
 };
 
@@ -92,12 +107,22 @@ struct TimeoutOptions {
   }
 };
 
+// What a request must make, counted from its first byte. A pool that is not predicted to make it is passed over; if
+// none is, the request is refused at the door.
+struct BudgetOptions {
+  std::optional<Nanos> ttft;   // of unary requests: as if they were streams
+  std::optional<Nanos> total;  // whole answer
+  template <class A>
+  void image(A& a) {
+    a(ttft, total);
+  }
+};
+
 struct RoutePlan {
   RouteId id{};
   std::vector<PoolId> pools;  // 1 to 8
   PoolOrder order = PoolOrder::priority;
-  std::optional<Nanos>
-      ttft_budget;  // with it, the next pool is used when the wait predicted in earlier ones exceeds it
+  BudgetOptions budget;
   TimeoutOptions timeouts;
   RetryOptions retry;
 };

@@ -12,6 +12,8 @@ void Tickets::link(PoolQueue& queue, std::uint32_t slot, std::uint32_t link, Lan
     links_[ends.last].next = place;
   }
   ends.last = place;
+  ++ends.queued;
+  ends.bytes += bytes;
   ++queue.queued_;
   queue.bytes_ += bytes;
 }
@@ -22,6 +24,8 @@ void Tickets::unlink(PoolQueue& queue, std::uint32_t slot, std::uint32_t link, L
   const Link gone = links_[place];
   (gone.previous == none ? ends.first : links_[gone.previous].next) = gone.next;
   (gone.next == none ? ends.last : links_[gone.next].previous) = gone.previous;
+  --ends.queued;
+  ends.bytes -= bytes;
   --queue.queued_;
   queue.bytes_ -= bytes;
 }

@@ -1,8 +1,10 @@
 // Requests that wait: one ticket each, linked into the queue of every pool its route allows now; whoever serves it
-// first unlinks it from all. A queue has three lanes, each first in first out, served in this order: evacuees of a
-// dead endpoint, retries, new requests. Linking and unlinking are constant time and allocate nothing once the table
-// has grown: the links live in a table of their own, `pools_max` per request slot.
-// Bounds (admits) hold for new requests; retries were admitted once and are bounded by what is in flight.
+// first unlinks it from all. A queue has lanes, each first in first out, served in this order: evacuees of a
+// dead endpoint, retries, new requests, and repeats: what the callers' SDKs send again after a refusal. Repeats are
+// served when nobody else waits: under overload each would take the place of a request that is still in time. Linking
+// and unlinking are constant time and allocate nothing once the table has grown: the links live in a table of their
+// own, `pools_max` per request slot. Bounds (admits) hold for new requests, whom repeats do not count against, and for
+// repeats, whom everybody counts against; retries were admitted once and are bounded by what is in flight.
 #pragma once
 
 #include <array>
@@ -13,7 +15,12 @@
 
 namespace headgate::policies {
 
-enum class Lane : std::uint8_t { evacuees, retries, fresh };
+enum class Lane : std::uint8_t { evacuees, retries, fresh, repeats };
+
+inline constexpr std::array lanes{Lane::evacuees, Lane::retries, Lane::fresh, Lane::repeats};
+
+// Nothing of it has been tried yet.
+constexpr bool is_new(Lane lane) { return lane >= Lane::fresh; }
 
 inline constexpr std::uint32_t pools_max = 8;  // of a route
 
@@ -23,10 +30,14 @@ class PoolQueue {
  public:
   std::uint32_t queued() const { return queued_; }
   std::uint64_t bytes() const { return bytes_; }
-  bool admits(const QueueOptions& options, std::uint64_t bytes) const {
-    return queued_ < options.requests_max && bytes_ + bytes <= options.bytes_max;
+  // Those served before a new ticket of that lane: all but the repeats, and for a repeat these too.
+  std::uint32_t ahead_of(Lane lane) const { return queued_ - (lane == Lane::repeats ? 0 : of(Lane::repeats).queued); }
+  std::uint64_t bytes_ahead_of(Lane lane) const {
+    return bytes_ - (lane == Lane::repeats ? 0 : of(Lane::repeats).bytes);
   }
-  bool lane_empty(Lane lane) const { return lanes_[static_cast<std::size_t>(lane)].first == none; }
+  bool admits(const QueueOptions& options, Lane lane, std::uint64_t bytes) const {
+    return ahead_of(lane) < options.requests_max && bytes_ahead_of(lane) + bytes <= options.bytes_max;
+  }
   template <class A>
   void image(A& a) {
     a(lanes_, queued_, bytes_);
@@ -36,13 +47,16 @@ class PoolQueue {
   friend class Tickets;
   static constexpr std::uint32_t none = ~0u;
   struct Ends {
-    std::uint32_t first = none, last = none;
+    std::uint32_t first = none, last = none, queued = 0;
+    std::uint64_t bytes = 0;
     template <class A>
     void image(A& a) {
-      a(first, last);
+      a(first, last, queued, bytes);
     }
   };
-  std::array<Ends, 3> lanes_;
+  const Ends& of(Lane lane) const { return lanes_[static_cast<std::size_t>(lane)]; }
+
+  std::array<Ends, lanes.size()> lanes_;
   std::uint32_t queued_ = 0;
   std::uint64_t bytes_ = 0;
 };

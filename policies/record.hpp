@@ -39,18 +39,22 @@ struct Record {
   std::uint32_t pool = 0, endpoint = 0;          // of the attempt out
   std::array<std::uint32_t, 8> tried{};          // endpoints not to use again; beyond 8 the oldest is forgotten
   std::array<std::uint32_t, pools_max> links{};  // pools it is queued in
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t prefilling = 0;  // of them, counted at the endpoint of the attempt out until its first content
   std::uint64_t body_bytes = 0;
   std::uint64_t ticket = 0;  // order of queueing
   Time received{}, deadline{}, head_by{};
+  Time content_by{};  // while it waits; of what has been tried, head_by
   Nanos idle_within{};
-  Time started_at{}, queued_at{}, wait_by{}, spill_at{};
+  Time started_at{}, content_at{}, queued_at{}, wait_by{};
 
   std::span<const std::uint32_t> not_these() const { return std::span(tried).first(tried_n); }
   template <class A>
   void image(A& a) {
     a(id, stage, lane, why, fallback, stream, repeat, committed, gone, trial, free_retry_used, attempts, waits_alone,
-      tried_n, links_n, owner.shard, owner.slot, route, pool, endpoint, tried, links, body_bytes, ticket, received,
-      deadline, head_by, idle_within, started_at, queued_at, wait_by, spill_at);
+      tried_n, links_n, owner.shard, owner.slot, route, pool, endpoint, tried, links, prompt_tokens, prefilling,
+      body_bytes, ticket, received, deadline, head_by, content_by, idle_within, started_at, content_at, queued_at,
+      wait_by);
   }
 };
 

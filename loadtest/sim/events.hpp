@@ -21,6 +21,7 @@ struct SimEvent {
     limit,        // one of its attempt's time limits
     fault,        // number `who` of the settings
     change,       // the same: to the gateway
+    progress,     // of all streams is reported
     probe,        // of endpoint `who`; serial: Probing's
     tick,         // the Dispatcher's own
   };

@@ -19,6 +19,7 @@
 
 #include "config/catalog.hpp"
 #include "policies/base/time.hpp"
+#include "policies/calls.hpp"
 
 namespace headgate::loadtest {
 
@@ -29,6 +30,15 @@ struct ServerState {
   double slowness = 1;
   std::uint16_t status = 0;  // 0: it works; else its answer to every request
   Nanos retry_after{0};      // with that status
+
+  // How an attempt ends there without reaching the engine, if it does.
+  std::optional<policies::Outcome> at_once() const {
+    using policies::End;
+    if (down) return policies::Outcome{.end = End::connect};
+    if (no_socket) return policies::Outcome{.end = End::no_socket};
+    if (status == 0) return std::nullopt;
+    return policies::Outcome{.end = End::status, .status = status, .retry_after = retry_after};
+  }
 };
 
 struct SimFault {

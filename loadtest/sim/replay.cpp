@@ -135,12 +135,17 @@ class Replay {
   }
   bool operator()(const config::FirstToken& event) {
     if (!call(event.now)) return false;
-    dispatcher_->first_token(event.now, event.attempt);
+    dispatcher_->first_token(event.now, event.attempt, orders_);
     return true;
   }
   bool operator()(const config::Ended& event) {
     if (!call(event.now)) return false;
     dispatcher_->ended(event.now, event.attempt, event.outcome, orders_);
+    return true;
+  }
+  bool operator()(const config::Progressed& event) {
+    if (!call(event.now)) return false;
+    dispatcher_->progress(event.now, event.progress, orders_);
     return true;
   }
   bool operator()(const config::CallerGone& event) {
@@ -190,7 +195,7 @@ class Replay {
     if (read == EventReader::Read::wrong) {
       wrong("a record that means nothing");
     } else if (!dispatcher_) {
-      wrong("there is no record");
+      wrong(read == EventReader::Read::cut ? "its first record is cut off" : "there is no record");
     } else if (!closed_) {
       out_.note = "the log has no end: its process still runs, or was killed; what it holds was played";
     }

@@ -10,6 +10,7 @@
 #include "loadtest/sim/server_use.hpp"
 #include "loadtest/sim/underway.hpp"
 #include "policies/base/random.hpp"
+#include "policies/gap_book.hpp"
 
 namespace headgate::loadtest {
 namespace {
@@ -18,6 +19,7 @@ using What = SimEvent::What;
 
 constexpr Time start = sim_start;
 constexpr std::uint64_t body_bytes_per_token = 5;
+constexpr Nanos report_every = std::chrono::milliseconds(100);  // as the gateway's workers do
 
 class Simulator {
  public:
@@ -79,6 +81,7 @@ class Simulator {
     if (event.what == What::patience) return lose_patience(event.who);
     if (event.what == What::fault) return apply_fault(event.who);
     if (event.what == What::change) return apply_change(event.who);
+    if (event.what == What::progress) return dispatcher_.progress(now_, progress_.take(), orders_);
     if (event.what == What::probe) return event.serial == probing_.serial(event.who) ? probe(event.who) : void();
     if (event.what == What::tick) {
       promised_wake_ = never;
@@ -92,7 +95,7 @@ class Simulator {
         return submit(event.who);
       case What::first_token:
         live.committed = true;
-        return dispatcher_.first_token(now_, live.attempt);
+        return dispatcher_.first_token(now_, live.attempt, orders_);
       case What::ended:
         return end_attempt(event.who, live.outcome);
       default:
@@ -170,14 +173,7 @@ class Simulator {
   void submit(std::uint32_t request) {
     Live& live = live_[request];
     const Planned& planned = plan_[request];
-    const ServerState& server = states_[live.endpoint];
-    if (server.down) return come_to_nothing(request, {.end = policies::End::connect});
-    if (server.no_socket) return come_to_nothing(request, {.end = policies::End::no_socket});
-    if (server.status != 0) {
-      const policies::Outcome said{
-          .end = policies::End::status, .status = server.status, .retry_after = server.retry_after};
-      return come_to_nothing(request, said);
-    }
+    if (const auto no = states_[live.endpoint].at_once()) return come_to_nothing(request, *no);
     engine::Engine& engine = engines_[live.endpoint];
     engine::Work work{planned.input, planned.output, prompt_blocks(planned, engine.profile().block_tokens)};
     if (!engine.fits(work)) return come_to_nothing(request, {.end = policies::End::ok, .status = 400});
@@ -290,6 +286,8 @@ class Simulator {
       if (mine.first) {
         mine.gap_max = std::max(mine.gap_max, at - mine.last);
         result_.tally.itl(mine.traffic_class).record(at - mine.last);
+        if (progress_.empty()) events_.put({now_ + report_every, What::progress});
+        progress_.add(live_[request].endpoint, 1, at - mine.last);
       } else {
         mine.first = at;
       }
@@ -370,6 +368,7 @@ class Simulator {
   const std::vector<Planned>& plan_;
   policies::Dispatcher dispatcher_;
   Probing probing_;
+  policies::GapBook progress_;
   std::size_t arrived_ = 0;
   std::vector<engine::Engine> engines_;               // by endpoint id, as the next four
   std::vector<std::vector<std::uint32_t>> by_place_;  // the request at each of its places

@@ -13,7 +13,7 @@ using namespace headgate::policies;
 
 Plan plan_of(std::uint32_t backends, std::uint32_t pools, Balance balance) {
   Plan plan;
-  RoutePlan route{.id = RouteId{0}, .pools = {}, .ttft_budget = {}, .timeouts = {}, .retry = {}};
+  RoutePlan route{.id = RouteId{0}, .pools = {}, .budget = {}, .timeouts = {}, .retry = {}};
   for (std::uint32_t p = 0; p < pools; ++p) {
     PoolPlan pool{.id = PoolId{p}, .backends = {}, .balance = balance, .queue = {}};
     for (std::uint32_t b = p; b < backends; b += pools) {
@@ -47,8 +47,8 @@ void open_to_ended(benchmark::State& state, Balance balance) {
   std::size_t oldest = 0;
   for (auto _ : state) {
     const AttemptId fresh = start();
-    dispatcher.first_token(now += 1us, fresh);
     orders.clear();
+    dispatcher.first_token(now += 1us, fresh, orders);
     dispatcher.ended(now += 1us, running[oldest], Outcome{}, orders);
     running[oldest] = fresh;
     if (++oldest == running.size()) oldest = 0;
@@ -87,7 +87,7 @@ void through_the_queue(benchmark::State& state) {
     arrive();
     dispatcher.ended(now += 1us, running[oldest], Outcome{}, orders);
     running[oldest] = started(orders);
-    dispatcher.first_token(now += 1us, running[oldest]);
+    dispatcher.first_token(now += 1us, running[oldest], orders);
     if (++oldest == running.size()) oldest = 0;
   }
 }

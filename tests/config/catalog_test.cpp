@@ -38,7 +38,7 @@ constexpr const char* two_pools = R"({
     }
   },
   "routes": {
-    "chat": {"pools": ["small", "large"], "ttft_budget": "1s", "head_hold": "10ms",
+    "chat": {"pools": ["small", "large"], "budget": {"ttft": "1s"}, "head_hold": "10ms",
              "timeouts": {"connect": "250ms"}, "retry": {"attempts_max": 2}},
     "embed": {"pools": ["large"]}
   }
@@ -151,7 +151,7 @@ TEST_F(CatalogTest, RoutesAreFoundByName) {
   for (const auto& plan : catalog_->plan.routes) {
     if (plan.id != chat->second.id) continue;
     EXPECT_THAT(plan.pools, ElementsAre(ids_.pool("small"), ids_.pool("large")));
-    EXPECT_EQ(plan.ttft_budget, 1s);
+    EXPECT_EQ(plan.budget.ttft, 1s);
     EXPECT_EQ(plan.timeouts.connect, 250ms);
     EXPECT_EQ(plan.timeouts.idle, policies::TimeoutOptions{}.idle);
     EXPECT_EQ(plan.retry.attempts_max, 2u);

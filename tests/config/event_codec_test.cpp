@@ -129,13 +129,16 @@ TEST(EventCodec, TakesNoValueThatMeansNothing) {
 
 // Whoever adds a field to one of these must name it in visit() too: then the number here changes.
 TEST(EventCodec, NamesEveryField) {
-  [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9, a10] = policies::Arrival{};
+  [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11] = policies::Arrival{};
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6] = policies::Outcome{};
   [[maybe_unused]] const auto& [s1, s2, s3, s4, s5, s6, s7, s8, s9] = policies::Start{};
   [[maybe_unused]] const auto& [w1, w2, w3, w4, w5] = policies::Answer{};
   [[maybe_unused]] const auto& [d1, d2] = policies::HandSetting{};
   [[maybe_unused]] const auto& [h1, h2, h3, h4, h5, h6, h7, h8, h9, h10] = policies::HealthOptions{};
-  [[maybe_unused]] const auto& [e1, e2, e3] = policies::EndpointPlan{};
+  [[maybe_unused]] const auto& [e1, e2, e3, e4] = policies::EndpointPlan{};
+  [[maybe_unused]] const auto& [l1, l2, l3] = policies::LimitOptions{};
+  [[maybe_unused]] const auto& [g1, g2] = policies::BudgetOptions{};
+  [[maybe_unused]] const auto& [k1, k2, k3] = policies::Progress{};
   [[maybe_unused]] const auto& [b1, b2, b3] = policies::BackendPlan{};
   [[maybe_unused]] const auto& [q1, q2, q3] = policies::QueueOptions{};
   [[maybe_unused]] const auto& [p1, p2, p3, p4] = policies::PoolPlan{};

@@ -261,7 +261,7 @@ TEST(Problems, WhatIsAllowedLoads) {
            with_listen(R"("admin": "0.0.0.0:9", "allow_anonymous": true}, "admin": {"token": "t")"),
            with_keys(R"([{"name": "a", "key": "k"}])"),
            with_root("\"$schema\": \"./schema.json\""),
-           with_route(R"("ttft_budget": "1s", "head_hold": "0s", "order": "priority")"),
+           with_route(R"("budget": {"ttft": "1s"}, "head_hold": "0s", "order": "priority")"),
        }) {
     EXPECT_TRUE(load(text).options) << text << all_of(load(text));
   }

@@ -27,8 +27,8 @@ plant(tried_backends_forgotten dispatch_end.cpp
   [[record.tried[record.tried_n++] = record.endpoint;]]
   [[if (!PLANTED) record.tried[record.tried_n++] = record.endpoint;]])
 plant(retry_not_paid_for dispatch_end.cpp
-  [[return routes[record.route].budget.withdraw();]]
-  [[return PLANTED || routes[record.route].budget.withdraw();]])
+  [[return routes[record.route].retry_budget.withdraw();]]
+  [[return PLANTED || routes[record.route].retry_budget.withdraw();]])
 plant(free_retry_every_time dispatch_end.cpp
   [[record.free_retry_used = true;]]
   [[record.free_retry_used = !PLANTED;]])
@@ -50,16 +50,16 @@ plant(alarm_kept_when_it_starts dispatch_wait.cpp
   [[  record.links_n = 0;
   if (!PLANTED) request_alarms.clear(slot);]])
 plant(alarm_never_set dispatch_wait.cpp
-  [[request_alarms.set(slot, every_pool ? record.wait_by : std::min(record.wait_by, record.spill_at));]]
-  [[if (!PLANTED) request_alarms.set(slot, every_pool ? record.wait_by : std::min(record.wait_by, record.spill_at));]])
+  [[request_alarms.set(slot, std::min(record.wait_by, spill));]]
+  [[if (!PLANTED) request_alarms.set(slot, std::min(record.wait_by, spill));]])
 plant(bounds_of_the_queue_forgotten dispatch_wait.cpp
   [[  ++waiting;
-  link_allowed(now, slot, record.lane == Lane::fresh);]]
+  link_allowed(now, slot, is_new(record.lane));]]
   [[  ++waiting;
-  link_allowed(now, slot, !PLANTED && record.lane == Lane::fresh);]])
+  link_allowed(now, slot, !PLANTED && is_new(record.lane));]])
 plant(waits_past_its_deadline dispatch_wait.cpp
-  [[std::min(record.head_by, after(record.queued_at, pool.limits.wait_max))]]
-  [[std::min(PLANTED ? never : record.head_by, after(record.queued_at, pool.limits.wait_max))]])
+  [[std::min(start_by, after(record.queued_at, pool.limits.wait_max))]]
+  [[std::min(PLANTED ? never : start_by, after(record.queued_at, pool.limits.wait_max))]])
 plant(answer_leaves_its_record dispatch_wait.cpp
   [[  orders.push_back({records[slot].owner, records[slot].id, answer});
   release(slot);]]
@@ -80,8 +80,8 @@ plant(freed_slot_serves_nobody dispatch_end.cpp
   if (!PLANTED) serve(now, e, orders);
 }]])
 plant(over_the_limit dispatch_health.cpp
-  [[now.open = now.eligible && loads[e].free();]]
-  [[now.open = now.eligible && (PLANTED || loads[e].free());]])
+  [[now.open = now.eligible && loads[e].free() &&]]
+  [[now.open = now.eligible && (PLANTED || loads[e].free()) &&]])
 plant(alarm_heap_loses_one alarms.cpp
   [[if (last.key == key) return;]]
   [[if (last.key == key || PLANTED) return;]])

@@ -59,14 +59,15 @@ TEST(Forecast, AStoppedPoolNeverDrains) {
 TEST(Forecast, KeepsStreamsAndUnaryAnswersApart) {
   Forecast forecast;
   for (int i = 0; i < 19; ++i) forecast.first_content(200ms);
-  EXPECT_EQ(forecast.service_q90(true), Nanos{0});
+  EXPECT_EQ(forecast.ttft_q90(), Nanos{0});
   forecast.first_content(200ms);
   for (int i = 0; i < 20; ++i) forecast.completed(3s);
-  EXPECT_EQ(forecast.service_q90(true), 200ms);
-  EXPECT_EQ(forecast.service_q90(false), 3s);
+  EXPECT_EQ(forecast.ttft_q90(), 200ms);
+  EXPECT_EQ(forecast.ttft_q50(), 200ms);
+  EXPECT_EQ(forecast.e2e_q90(), 3s);
 }
 
-TEST(Admission, NeedsWaitAndServiceInNineTenthsOfWhatIsLeft) {
+TEST(Admission, NeedsWaitAndServiceInSevenTenthsOfWhatIsLeft) {
   struct Row {
     std::optional<Nanos> queue;
     Nanos service, left, wait_max;
@@ -74,17 +75,18 @@ TEST(Admission, NeedsWaitAndServiceInNineTenthsOfWhatIsLeft) {
   };
   const Row rows[] = {
       {std::nullopt, 0s, 1ms, 30s, true},  // nothing known: up to the bounds of the queue
-      {500ms, 400ms, 1s, 30s, true},      {500ms, 401ms, 1s, 30s, false}, {0s, 0s, 0s, 30s, true},
+      {500ms, 200ms, 1s, 30s, true},      {500ms, 201ms, 1s, 30s, false}, {0s, 0s, 0s, 30s, true},
       {31s, 0s, 300s, 30s, false},  // longer than anybody may wait there
       {29s, 10s, 300s, 30s, true},
   };
   for (const Row& row : rows) {
-    EXPECT_EQ(admit({row.queue, row.service}, row.left, row.wait_max).admitted, row.admitted);
+    const Prospect content{row.queue, row.service, row.left};
+    EXPECT_EQ(admit(content, {row.queue, 0s, 300s}, row.wait_max).admitted, row.admitted);
   }
-  const Verdict late = admit({1s, 500ms}, 1s, 30s);
+  const Verdict late = admit({1s, 500ms, 1s}, {1s, 0s, 300s}, 30s);
   EXPECT_EQ(late.predicted, 1500ms);
   EXPECT_EQ(late.limit, 1s);
-  EXPECT_EQ(late.excess, 600ms);
+  EXPECT_EQ(late.excess, 800ms);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ struct PlanOf {
   PlanOf& route(std::vector<std::uint32_t> pools) {
     RoutePlan route{.id = RouteId{static_cast<std::uint32_t>(plan.routes.size())},
                     .pools = {},
-                    .ttft_budget = {},
+                    .budget = {},
                     .timeouts = {},
                     .retry = {}};
     for (const std::uint32_t p : pools) route.pools.push_back(PoolId{p});
@@ -79,7 +79,9 @@ class History {
   RequestId arrive(Nanos when, Arrival arrival = {}) {
     go(when);
     arrival.received = now_;
-    if (arrival.deadline != never) arrival.deadline = now_ + (arrival.deadline - Time{});
+    for (Time* by : {&arrival.deadline, &arrival.content_by}) {
+      if (*by != never) *by = now_ + (*by - Time{});
+    }
     const RequestId id = dispatcher_.arrive(now_, arrival, orders_);
     seen_[id];
     settle();
@@ -88,15 +90,17 @@ class History {
   std::optional<Answer> turn_away(Nanos when, Arrival arrival) {
     go(when);
     arrival.received = now_;
-    if (arrival.deadline != never) arrival.deadline = now_ + (arrival.deadline - Time{});
+    for (Time* by : {&arrival.deadline, &arrival.content_by}) {
+      if (*by != never) *by = now_ + (*by - Time{});
+    }
     const std::optional<Answer> answer = dispatcher_.turn_away(now_, arrival, orders_);
     settle();
     return answer;
   }
   void first_token(Nanos when, RequestId id) {
     go(when);
-    dispatcher_.first_token(now_, seen_.at(id).starts.back().attempt);
-    tick(when);
+    dispatcher_.first_token(now_, seen_.at(id).starts.back().attempt, orders_);
+    settle();
   }
   void end(Nanos when, RequestId id, const Outcome& outcome) {
     go(when);
@@ -128,6 +132,11 @@ class History {
       if (!seen.out) seen.over = true;
     }
     dispatcher_.caller_gone(now_, id, orders_);
+    settle();
+  }
+  void progress(Nanos when, std::vector<Progress> list) {
+    go(when);
+    dispatcher_.progress(now_, list, orders_);
     settle();
   }
   void probe(Nanos when, std::uint32_t endpoint, bool good) {
@@ -195,7 +204,10 @@ class History {
     const Snapshot snap = snapshot();
     EXPECT_EQ(snap.requests, 0u);
     EXPECT_EQ(snap.waiting, 0u);
-    for (const EndpointState& endpoint : snap.endpoints) EXPECT_EQ(endpoint.in_flight, 0u);
+    for (const EndpointState& endpoint : snap.endpoints) {
+      EXPECT_EQ(endpoint.in_flight, 0u);
+      EXPECT_EQ(endpoint.prefill_tokens, 0u);
+    }
     for (const PoolState& pool : snap.pools) {
       EXPECT_EQ(pool.queued, 0u);
       EXPECT_EQ(pool.queued_bytes, 0u);

@@ -30,13 +30,13 @@ TEST(Queue, LanesAreFirstInFirstOutAndAnybodyMayLeave) {
   tickets.unlink(queue, 5, 2, Lane::fresh, 10);
   EXPECT_EQ(order(tickets, queue, Lane::fresh), (std::vector<std::uint32_t>{1, 0}));
   EXPECT_EQ(order(tickets, queue, Lane::retries), (std::vector<std::uint32_t>{7}));
-  EXPECT_TRUE(queue.lane_empty(Lane::evacuees));
+  EXPECT_EQ(Tickets::first(queue, Lane::evacuees), Tickets::none);
   tickets.unlink(queue, 1, 2, Lane::fresh, 10);
   tickets.unlink(queue, 0, 2, Lane::fresh, 10);
   tickets.unlink(queue, 7, 0, Lane::retries, 5);
   EXPECT_EQ(queue.queued(), 0u);
   EXPECT_EQ(queue.bytes(), 0u);
-  EXPECT_TRUE(queue.lane_empty(Lane::fresh));
+  EXPECT_EQ(Tickets::first(queue, Lane::fresh), Tickets::none);
 }
 
 TEST(Queue, OneTicketWaitsInSeveralQueues) {
@@ -56,13 +56,32 @@ TEST(Queue, IsBoundedByCountAndBytes) {
   tickets.grow(4);
   PoolQueue queue;
   const QueueOptions options{.requests_max = 2, .bytes_max = 100};
-  EXPECT_TRUE(queue.admits(options, 100));
-  EXPECT_FALSE(queue.admits(options, 101));
+  EXPECT_TRUE(queue.admits(options, Lane::fresh, 100));
+  EXPECT_FALSE(queue.admits(options, Lane::fresh, 101));
   tickets.link(queue, 0, 0, Lane::fresh, 60);
-  EXPECT_TRUE(queue.admits(options, 40));
-  EXPECT_FALSE(queue.admits(options, 41));
+  EXPECT_TRUE(queue.admits(options, Lane::fresh, 40));
+  EXPECT_FALSE(queue.admits(options, Lane::fresh, 41));
   tickets.link(queue, 1, 0, Lane::fresh, 10);
-  EXPECT_FALSE(queue.admits(options, 0));
+  EXPECT_FALSE(queue.admits(options, Lane::fresh, 0));
+}
+
+TEST(Queue, RepeatsTakeNoRoomFromNewRequests) {
+  Tickets tickets;
+  tickets.grow(4);
+  PoolQueue queue;
+  const QueueOptions options{.requests_max = 2, .bytes_max = 100};
+  tickets.link(queue, 0, 0, Lane::repeats, 60);
+  tickets.link(queue, 1, 0, Lane::repeats, 40);
+  EXPECT_FALSE(queue.admits(options, Lane::repeats, 0));
+  EXPECT_TRUE(queue.admits(options, Lane::fresh, 100));
+  EXPECT_EQ(queue.ahead_of(Lane::fresh), 0u);
+  EXPECT_EQ(queue.ahead_of(Lane::repeats), 2u);
+  tickets.link(queue, 2, 0, Lane::fresh, 7);
+  tickets.unlink(queue, 0, 0, Lane::repeats, 60);
+  EXPECT_EQ(queue.bytes_ahead_of(Lane::fresh), 7u);
+  EXPECT_EQ(queue.bytes_ahead_of(Lane::repeats), 47u);
+  EXPECT_TRUE(queue.admits(options, Lane::fresh, 93));
+  EXPECT_FALSE(queue.admits(options, Lane::repeats, 0));
 }
 
 TEST(Alarms, RingInOrderOfTimeThenKey) {

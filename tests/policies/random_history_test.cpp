@@ -39,6 +39,8 @@ Plan random_plan(Dice& dice) {
     if (dice.one_in(5) && e > 0) continue;
     EndpointPlan endpoint{.id = EndpointId{e}, .max_in_flight = 1 + dice.below(3), .health = {}};
     endpoint.health.consecutive_failures = 1 + dice.below(5);
+    if (dice.one_in(4)) endpoint.limit.mode = LimitMode::adaptive;
+    if (dice.one_in(4)) endpoint.limit.prefill_tokens_max = 1 + dice.below(200);
     if (dice.one_in(3)) endpoint.health.cooldown_last_backend = LastCooling::attempt;
     plan.endpoints.push_back(endpoint);
   }
@@ -57,11 +59,11 @@ Plan random_plan(Dice& dice) {
   }
   for (std::uint32_t r = 0; r < 2; ++r) {
     if (r == 1 && dice.one_in(3)) continue;
-    RoutePlan route{.id = RouteId{r}, .pools = {}, .ttft_budget = {}, .timeouts = {}, .retry = {}};
+    RoutePlan route{.id = RouteId{r}, .pools = {}, .budget = {}, .timeouts = {}, .retry = {}};
     for (std::uint32_t p = 0; p < pools; ++p) {
       if (p == 0 || !dice.one_in(3)) route.pools.push_back(PoolId{p});
     }
-    if (dice.one_in(3)) route.ttft_budget = dice.up_to(500ms);
+    if (dice.one_in(3)) route.budget.ttft = dice.up_to(500ms);
     route.retry.attempts_max = 1 + dice.below(12);
     route.retry.after_delivery = !dice.one_in(4);
     route.retry.budget_initial = dice.below(4);
@@ -97,10 +99,12 @@ void step(History& h, Dice& dice, Nanos now) {
     case 4: {
       Arrival arrival{.route = RouteId{dice.below(3)},
                       .body_bytes = dice.below(120),
+                      .prompt_tokens = dice.below(100),
                       .stream = dice.one_in(2),
                       .repeat = dice.one_in(4)};
       if (dice.one_in(2)) arrival.deadline = Time{} + dice.up_to(2s);
       if (dice.one_in(4)) arrival.head_within = dice.up_to(1s);
+      if (dice.one_in(4)) arrival.content_by = Time{} + dice.up_to(1s);
       h.arrive(now, arrival);
       break;
     }
@@ -132,6 +136,7 @@ void step(History& h, Dice& dice, Nanos now) {
       break;
     case 14:
       h.tick(now);
+      h.progress(now, {{EndpointId{dice.below(endpoints + 2)}, dice.below(300), dice.up_to(10s)}});
       break;
     default:
       if (dice.one_in(6)) h.replan(now, random_plan(dice));

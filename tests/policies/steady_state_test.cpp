@@ -52,7 +52,7 @@ struct Load {
       const AttemptId attempt = running[which];
       running[which] = running.back();
       running.pop_back();
-      if (bits % 16 != 0) dispatcher.first_token(now, attempt);
+      if (bits % 16 != 0) dispatcher.first_token(now, attempt, orders);
       dispatcher.ended(now, attempt, bits % 16 == 0 ? status(500) : ok(), orders);
     }
     if (steps % 64 == 0) dispatcher.caller_gone(now, arrived[bits % arrived.size()], orders);

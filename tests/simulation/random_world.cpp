@@ -30,12 +30,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-json random_pool(Dice& dice, std::uint32_t number, const json& probe) {
+json random_pool(Dice& dice, std::uint32_t number, const json& probe, const json& limit) {
   json pool;
   constexpr const char* balances[] = {"p2c", "least_in_flight", "round_robin", "weighted"};
   pool["balance"] = balances[dice.below(4)];
   pool["queue"] = {{"requests_max", dice.below(dice.one_in(2) ? 12 : 60)}, {"wait_max", dice.ms(50, 3000)}};
   pool["probe"] = probe;
+  pool["limit"] = limit;
   const std::uint32_t own = dice.between(1, 4);
   for (std::uint32_t n = 0; n < own; ++n) {
     pool["backends"].push_back({{"url", "http://127.0.0.1:" + std::to_string(9001 + number * 10 + n)},
@@ -53,14 +54,16 @@ json random_config(Dice& dice) {
   json names = json::array();
   // One for all: pools that share a server must agree on it.
   const json probe = {{"interval", dice.ms(200, 2000)}, {"timeout", "100ms"}, {"fall", dice.between(1, 3)}};
+  json limit = {{"mode", dice.one_in(3) ? "adaptive" : "static"}, {"itl", dice.ms(5, 60)}};
+  if (dice.one_in(3)) limit["prefill_tokens_max"] = dice.between(1, 2000);
   for (std::uint32_t n = 0; n < pools; ++n) {
     const std::string name = "p" + std::to_string(n);
-    config["pools"][name] = random_pool(dice, n, probe);
+    config["pools"][name] = random_pool(dice, n, probe, limit);
     names.push_back(name);
   }
   json& route = config["routes"]["chat"];
   route["pools"] = names;
-  if (dice.one_in(3)) route["ttft_budget"] = dice.ms(20, 800);
+  if (dice.one_in(3)) route["budget"]["ttft"] = dice.ms(20, 800);
   route["retry"] = {
       {"attempts_max", dice.between(1, 4)}, {"budget_initial", dice.below(5)}, {"after_delivery", !dice.one_in(4)}};
   route["timeouts"] = {{"idle", dice.ms(300, 3000)},
