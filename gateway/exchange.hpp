@@ -32,7 +32,7 @@ struct LastAnswer {
 
 // What the caller's headers ask for; Nanos::max() and never: nothing.
 struct Budgets {
-  Time deadline = never;
+  Time deadline = never, content_by = never;
   Nanos timeout = Nanos::max(), read_timeout = Nanos::max();  // the SDKs'
   bool repeat = false;                                        // the SDK's own retry
 };

@@ -168,7 +168,8 @@ std::optional<RefusalAnswer> turn_away(Exchange& x, std::string_view body) {
                                                  .body_bytes = body.size(),
                                                  .repeat = r.budgets.repeat,
                                                  .received = r.received,
-                                                 .deadline = std::min(r.budgets.deadline, after(r.received, timeout))});
+                                                 .deadline = std::min(r.budgets.deadline, after(r.received, timeout)),
+                                                 .content_by = r.budgets.content_by});
   if (!no) {
     x.shard.full_route.reset();
     return std::nullopt;
@@ -309,7 +310,8 @@ std::optional<RefusalAnswer> check_body(Exchange& x, policies::Arrival& arrival)
              .stream = stream,
              .repeat = r.budgets.repeat,
              .received = r.received,
-             .deadline = r.budgets.deadline};
+             .deadline = r.budgets.deadline,
+             .content_by = r.budgets.content_by};
   const Nanos read_timeout = r.budgets.read_timeout, timeout = std::min(r.budgets.timeout, read_timeout);
   if (stream) {
     arrival.head_within = timeout;

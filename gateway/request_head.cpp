@@ -37,6 +37,15 @@ bool plain_id(std::string_view id) {
 // Deadlines over a day are clamped to it: out of range is not an error.
 constexpr std::uint64_t deadline_ms_max = 86'400'000;
 
+struct StatedInMs {
+  std::string_view name, message;
+  Time Budgets::*by;
+};
+constexpr std::array<StatedInMs, 2> stated_in_ms{{
+    {"x-headgate-deadline-ms", "x-headgate-deadline-ms must be a whole number of milliseconds", &Budgets::deadline},
+    {"x-headgate-ttft-ms", "x-headgate-ttft-ms must be a whole number of milliseconds", &Budgets::content_by},
+}};
+
 // One that is too large is the largest there is.
 bool read_whole_number(std::string_view text, std::uint64_t& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -107,15 +116,15 @@ std::optional<RefusalAnswer> find_operation(Exchange& x) {
 std::optional<RefusalAnswer> read_budgets(Exchange& x) {
   Budgets& budgets = x.request.budgets;
   for (const wire::Field& field : x.head.fields) {
-    if (field.id == wire::Name::x_headgate_any && wire::equals_ignoring_case(field.name, "x-headgate-deadline-ms")) {
-      std::uint64_t ms = 0;
-      if (!read_whole_number(field.value, ms)) {
-        return RefusalAnswer{.refusal = Refusal::invalid_header,
-                             .detail = "x-headgate-deadline-ms must be a whole number of milliseconds",
-                             .param = "x-headgate-deadline-ms"};
+    if (field.id == wire::Name::x_headgate_any) {
+      for (const auto& [name, message, by] : stated_in_ms) {
+        if (!wire::equals_ignoring_case(field.name, name)) continue;
+        std::uint64_t ms = 0;
+        if (!read_whole_number(field.value, ms))
+          return RefusalAnswer{.refusal = Refusal::invalid_header, .detail = message, .param = name};
+        ms = std::clamp<std::uint64_t>(ms, 1, deadline_ms_max);
+        budgets.*by = after(x.request.received, std::chrono::milliseconds(ms));
       }
-      ms = std::clamp<std::uint64_t>(ms, 1, deadline_ms_max);
-      budgets.deadline = after(x.request.received, std::chrono::milliseconds(ms));
     } else if (field.id == wire::Name::x_stainless_any) {
       if (wire::equals_ignoring_case(field.name, "x-stainless-timeout")) budgets.timeout = read_seconds(field.value);
       if (wire::equals_ignoring_case(field.name, "x-stainless-read-timeout"))

@@ -34,6 +34,7 @@ struct Record {
   std::uint32_t content_events = 0, reported_input = 0, reported_output = 0;
   std::uint32_t attempts = 0;
   std::uint32_t sends = 1;                            // by the caller, its own retries included
+  std::uint32_t resent_after_ms = 0;                  // its last one, after `intended`
   std::uint16_t status = 0, backend = 0, reason = 0;  // the last two by Names
   bool stream = true;
   std::uint8_t traffic_class = 0;
@@ -49,5 +50,7 @@ struct Record {
 
 // Completed correctly and within every limit: what goodput counts.
 bool is_good(const Record& record, const Slo& slo);
+// The same with its TTFT counted from the caller's last send, which forgives the refusals before it.
+bool is_good_since_last_send(const Record& record, const Slo& slo);
 
 }  // namespace headgate::loadtest

@@ -208,6 +208,7 @@ Summary summarize(const RunResult& result) {
   if (count(Outcome::wrong_count) > 0) summary["wrong_count_examples"] = examples(result, Outcome::wrong_count);
   if (count(Outcome::cut_dirty) > 0) summary["cut_dirty_examples"] = examples(result, Outcome::cut_dirty);
   summary["goodput"] = goodput(tally.limits(), tally.whole().good, tally.whole().ended, duration_s);
+  summary["goodput"]["since_last_send_per_s"] = rounded(static_cast<double>(tally.good_since_last_send) / duration_s);
   Latencies latencies;
   for (const Record& record : result.records) latencies.add(record);
   for (std::size_t n = 0; n < tally.classes().size(); ++n) latencies.itl.merge(tally.itl(static_cast<std::uint8_t>(n)));

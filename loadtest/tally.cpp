@@ -18,6 +18,7 @@ void Tally::ended(const Record& record, const Names& names, Nanos now) {
   if (record.outcome == Outcome::refused) ++refused_by[names[record.reason]];
   if (record.outcome == Outcome::failed_before_first_token) ++failed_by[names[record.reason]];
   const bool counts = good(record);
+  good_since_last_send += is_good_since_last_send(record, classes_[record.traffic_class].slo) ? 1 : 0;
   add(whole_, record, counts);
   advance(now);
   add(recent_[static_cast<std::size_t>(slot_) % slots], record, counts);

@@ -35,6 +35,7 @@ class Tally {
   std::array<std::uint64_t, 8> outcomes{};  // by Outcome
   std::map<std::string, std::uint64_t> refused_by, failed_by;
   Histogram lag;
+  std::uint64_t good_since_last_send = 0;
 
   Histogram& itl(std::uint8_t traffic_class) { return itl_[traffic_class]; }  // gaps between content events
   const Histogram& itl(std::uint8_t traffic_class) const { return itl_[traffic_class]; }

@@ -51,8 +51,8 @@ class AdaptiveLimit {
   double spread() const { return spread_; }
   template <class A>
   void image(A& a) {
-    a(options_, limit_, spread_, mean_gap_, binding_, vetoed_, steady_since_, window_began_, gaps_, gap_sum_, in_flight_max_, attempts_,
-      load_signals_, history_, windows_);
+    a(options_, limit_, spread_, mean_gap_, binding_, vetoed_, steady_since_, window_began_, gaps_, gap_sum_,
+      in_flight_max_, attempts_, load_signals_, history_, windows_);
   }
 
  private:
@@ -71,7 +71,7 @@ class AdaptiveLimit {
   AdaptiveOptions options_;
   double limit_ = initial, spread_ = 1.2;
   Nanos mean_gap_{0};
-  bool binding_ = false;        // in the last window
+  bool binding_ = false;  // in the last window
   bool vetoed_ = false;
   Time steady_since_{};
   Time window_began_ = Time::min();

@@ -35,9 +35,9 @@ RequestId Dispatcher::State::arrive(Time now, const Arrival& arrival, Orders& or
   const Route& route = routes[record.route];
   const Nanos total = arrival.stream ? route.timeouts.total_stream : route.timeouts.total_unary;
   record.deadline = route.deadline(arrival, total);
-  record.head_by = record.deadline;
-  if (arrival.stream)
-    record.head_by = std::min({record.deadline, after(arrival.received, arrival.head_within), arrival.content_by});
+  record.first_token_by = arrival.stream ? std::min(record.deadline, arrival.content_by) : record.deadline;
+  record.head_by =
+      arrival.stream ? std::min(record.first_token_by, after(arrival.received, arrival.head_within)) : record.deadline;
   record.content_by = route.content_by(arrival);
   if (now >= std::min(record.head_by, record.content_by)) {
     answer_expired(now, slot, orders);
@@ -140,7 +140,8 @@ void Dispatcher::State::start(Time now, std::uint32_t slot, std::uint32_t p, std
   start.end_by = record.deadline;
   start.first_byte_by = std::min(after(now, timeouts.first_byte), record.head_by);
   start.connect_by = std::min(after(now, timeouts.connect), start.first_byte_by);
-  start.first_token_by = record.stream ? std::min(after(now, timeouts.first_token), record.deadline) : record.deadline;
+  start.first_token_by =
+      record.stream ? std::min(after(now, timeouts.first_token), record.first_token_by) : record.deadline;
   start.idle = std::min(timeouts.idle, record.idle_within);
   orders.push_back({record.owner, record.id, start});
 }

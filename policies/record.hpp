@@ -44,6 +44,7 @@ struct Record {
   std::uint64_t body_bytes = 0;
   std::uint64_t ticket = 0;  // order of queueing
   Time received{}, deadline{}, head_by{};
+  Time first_token_by{};
   Time content_by{};  // while it waits; of what has been tried, head_by
   Nanos idle_within{};
   Time started_at{}, content_at{}, queued_at{}, wait_by{};
@@ -53,8 +54,8 @@ struct Record {
   void image(A& a) {
     a(id, stage, lane, why, fallback, stream, repeat, committed, gone, trial, free_retry_used, attempts, waits_alone,
       tried_n, links_n, owner.shard, owner.slot, route, pool, endpoint, tried, links, prompt_tokens, prefilling,
-      body_bytes, ticket, received, deadline, head_by, content_by, idle_within, started_at, content_at, queued_at,
-      wait_by);
+      body_bytes, ticket, received, deadline, head_by, first_token_by, content_by, idle_within, started_at, content_at,
+      queued_at, wait_by);
   }
 };
 

@@ -21,6 +21,8 @@ constexpr Time start = sim_start;
 constexpr std::uint64_t body_bytes_per_token = 5;
 constexpr Nanos report_every = std::chrono::milliseconds(100);  // as the gateway's workers do
 
+std::uint32_t whole_ms(Nanos time) { return static_cast<std::uint32_t>(time / std::chrono::milliseconds(1)); }
+
 class Simulator {
  public:
   Simulator(const SimSettings& settings, const std::vector<Planned>& plan)
@@ -122,6 +124,7 @@ class Simulator {
     const auto route = catalog_->routes.find(model);
     if (route == catalog_->routes.end()) return conclude(request, Outcome::refused, "model_not_found");
     live_[request].sent = now_;
+    record(request).resent_after_ms = whole_ms(now_ - start - record(request).intended);
     live_[request].started = false;
     live_[request].id = dispatcher_.arrive(now_,
                                            {.owner = {.shard = 0, .slot = request},

@@ -73,6 +73,22 @@ TEST_F(ContractDeadlines, CountFromTheFirstByte) {
   expect_about(reply.ended_at - start, 1s);
 }
 
+// The head comes at once, the first content never: of a stream, and no bound for what is not streamed.
+TEST_F(ContractDeadlines, OfTheFirstContentBoundAStream) {
+  upstream_.set_script([](Exchange& x) {
+    x.write(stream_head() + chunk(role_event()));
+    x.wait_until_gone(20s);
+  });
+  const Reply late = ask(true, "x-headgate-ttft-ms: 700\r\n");
+  expect_about(late.took(), 700ms);
+  EXPECT_NE(late.body.find("upstream_timeout"), std::string::npos) << late.raw;
+  upstream_.set_script(good_answer());
+  EXPECT_EQ(ask(false, "x-headgate-ttft-ms: 20000\r\n").status, 200);
+  const Reply bad = ask(true, "x-headgate-ttft-ms: soon\r\n");
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_NE(bad.body.find("x-headgate-ttft-ms must be a whole number"), std::string::npos) << bad.body;
+}
+
 TEST_F(ContractDeadlines, OutOfRangeAreClamped) {
   for (const char* value : {"86400001", "18446744073709551615", "18446744073709551616", "99999999999999999999999"}) {
     upstream_.set_script(good_answer());

@@ -57,6 +57,8 @@ TEST(Scripts, NameAWrongArgument) {
                            {"loadtest/mock_streams.sh /no -e 3", "-e is \"3\""},
                            {"loadtest/replay.sh /no -e 123456789", "-e is \"123456789\""},
                            {"loadtest/peers.sh /no -x", "\"-x\""},
+                           {"loadtest/decide.sh /no -k 0", "-k is \"0\""},
+                           {"loadtest/decide.sh /no bogus", "\"bogus\" is no table"},
                            {"loadtest/peers.sh /no -d 10ss", "-d is \"10ss\""},
                            {"loadtest/peers.sh /no -r 9999999999999999999999", "-r is \"9999999999999999999999\""},
                            {"loadtest/peers.sh /no -p 'headgate bogus'", "\"bogus\""},

@@ -37,7 +37,8 @@ Nanos run(AdaptiveLimit& limit, const Server& server, Nanos from, Nanos length, 
     const double gaps = running * (100e6 / static_cast<double>(gap.count()));
     limit.gaps(at(now), static_cast<std::uint32_t>(gaps), gap * static_cast<std::uint32_t>(gaps), running);
     for (answers += gaps / 100; answers >= 1; --answers)
-      limit.answered(at(now) - gap * 100, Nanos(static_cast<std::int64_t>(static_cast<double>(gap.count()) * (++n % 50 == 0 ? fiftieth : 1))));
+      limit.answered(at(now) - gap * 100, Nanos(static_cast<std::int64_t>(static_cast<double>(gap.count()) *
+                                                                          (++n % 50 == 0 ? fiftieth : 1))));
   }
   return now;
 }

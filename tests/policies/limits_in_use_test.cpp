@@ -1,4 +1,5 @@
-// Limits inside the Dispatcher: adaptive, prompts without a first token, repeats behind new requests, budgets at the pop.
+// Limits inside the Dispatcher: adaptive, prompts without a first token, repeats behind new requests, budgets at the
+// pop.
 #include <gtest/gtest.h>
 
 #include "policies/history.hpp"
@@ -109,6 +110,7 @@ TEST(Limits, WhatACallerAsksForBindsEarlierThanItsRoute) {
   // Of a stream it bounds the attempt, too.
   const auto bound = h.arrive(12s, {.stream = true, .content_by = Time{} + 800ms});
   EXPECT_EQ(h.of(bound).starts.back().first_byte_by, at(12800ms));
+  EXPECT_EQ(h.of(bound).starts.back().first_token_by, at(12800ms));
   h.end(13s, bound, ok());
   h.expect_idle();
 }
