@@ -46,10 +46,11 @@ struct Describe<policies::LimitOptions> {
         field("mode", &L::mode, "static: slots. adaptive: found by itl; for slots nobody knows, or loads that change."),
         field("itl", &L::itl, "adaptive: mean gap between tokens that an answer may have; 1 in 50 may miss it.",
               Range<Nanos>{1ms, 1min}),
-        absent_means("no limit", field("prefill_tokens_max", &L::prefill_tokens_max,
-                                       "No new request while prompts of so many tokens are without a first token: "
-                                       "steadier streams.",
-                                       Range<std::uint32_t>{1, 100'000'000})),
+        absent_means("4000 with adaptive, else no limit",
+                     field("prefill_tokens_max", &L::prefill_tokens_max,
+                           "No new request while prompts of so many tokens are without a first token: "
+                           "steadier streams.",
+                           Range<std::uint32_t>{1, 100'000'000})),
     };
   }
 };

@@ -35,6 +35,9 @@ void append_figures(std::string& out, const EndpointState& endpoint, Time now) {
   number(out, ",\"weight_by_hand\":", endpoint.hand_weight);
   number(out, ",\"in_flight\":", endpoint.in_flight);
   number(out, ",\"max_in_flight\":", endpoint.max_in_flight);
+  number(out, ",\"prefill_tokens\":", endpoint.prefill_tokens);
+  if (endpoint.mean_gap > Nanos{0})
+    number(out, ",\"mean_gap_us\":", static_cast<std::uint64_t>(endpoint.mean_gap / std::chrono::microseconds(1)));
   number(out, ",\"attempts\":", endpoint.attempts_total);
   number(out, ",\"failures\":", endpoint.failures_total);
   number(out, ",\"probe_failures\":", endpoint.probe_failures_total);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What the decisions are worth, in virtual time: goodput under overload against the best static limit found by search.
 #   loadtest/decide.sh HEADGATE_BINARY [-n REPLICAS] [-k SEEDS] [-d SECONDS] [TABLE..]
-# Tables: overload (default), itl. Defaults: 4 replicas of llama-3.1-8b-h100, 5 seeds, 300 s; some 4 minutes on two
+# _1000: with prefill_tokens_max 1000. Tables: overload (default), itl. Defaults: 4 replicas of llama-3.1-8b-h100, 5 seeds, 300 s; some 4 minutes on two
 # cores. Requests have the lengths of the Azure conversation trace, come as a Poisson stream, and are sent again as the
 # official SDKs do. Good is: TTFT within 2 s, mean gap between tokens within 50 ms. Medians over the seeds, in brackets
 # the least and the most. "strict" counts TTFT from the caller's first send, "last" from the last one.
@@ -88,10 +88,10 @@ overload() {
   write_config pass_through 100000 '"mode": "static"' "$endless" "$none"
   write_config fifo "$peak_slots" '"mode": "static"' "$endless" "$none"
   write_config static "$peak_slots" '"mode": "static"' "$endless" "$budget"
-  write_config static_prefill "$peak_slots" '"mode": "static", "prefill_tokens_max": 1000' "$endless" "$budget"
+  write_config static_1000 "$peak_slots" '"mode": "static", "prefill_tokens_max": 1000' "$endless" "$budget"
   write_config adaptive 1000 '"mode": "adaptive", "itl": "50ms"' "$endless" "$budget"
-  write_config adaptive_prefill 1000 '"mode": "adaptive", "itl": "50ms", "prefill_tokens_max": 1000' "$endless" "$budget"
-  local configs="pass_through fifo static static_prefill adaptive adaptive_prefill" config load rate all=()
+  write_config adaptive_1000 1000 '"mode": "adaptive", "itl": "50ms", "prefill_tokens_max": 1000' "$endless" "$budget"
+  local configs="pass_through fifo static static_1000 adaptive adaptive_1000" config load rate all=()
   for config in $configs; do
     for load in 0.5 1.2 2 5 10; do
       rate=$(awk -v p="$peak" -v l="$load" 'BEGIN {printf "%.1f", p * l}')
@@ -124,9 +124,9 @@ itl() {
     if [ $gap = 30 ]; then slots="20 30 40 50 60 70 80"; elif [ $gap = 50 ]; then slots="70 80 90 100 110 120"; else slots="140 160 180 200 220 240 260"; fi
     find_peak $gap "$slots" "9 12 16"
     write_config adaptive 1000 "\"mode\": \"adaptive\", \"itl\": \"${gap}ms\"" "$endless" "$budget"
-    write_config adaptive_prefill 1000 "\"mode\": \"adaptive\", \"itl\": \"${gap}ms\", \"prefill_tokens_max\": 1000" "$endless" "$budget"
-    play_all $gap "adaptive:$peak_load" "adaptive_prefill:$peak_load"
-    for all in adaptive adaptive_prefill; do
+    write_config adaptive_1000 1000 "\"mode\": \"adaptive\", \"itl\": \"${gap}ms\", \"prefill_tokens_max\": 1000" "$endless" "$budget"
+    play_all $gap "adaptive:$peak_load" "adaptive_1000:$peak_load"
+    for all in adaptive adaptive_1000; do
       spread $all "$peak_load" 4 | awk -v c=$all -v p="$peak" '{printf "  %-17s %.3f [%.3f %.3f] of it\n", c, $1 / p, $2 / p, $3 / p}'
     done
   done

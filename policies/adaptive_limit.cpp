@@ -10,8 +10,11 @@ using namespace std::chrono_literals;
 
 constexpr Nanos window_min = 1s, window_max = 10s;
 constexpr std::uint64_t gaps_min = 20;
-constexpr double cut_most = 0.7, steady_cut = 0.9, grow_below = 0.95, binds_at = 0.8;
+constexpr double cut_most = 0.7, steady_room = 0.9, settled_room = 0.97, grow_below = 0.95, binds_at = 0.8,
+                 ample_room = 1.5;
+constexpr double new_weight = 0.15, jump = 1.8;
 constexpr double missed_step = 1.02, kept_step = 0.9996, spread_max = 3;
+constexpr std::uint32_t raises_max = 3;
 constexpr double load_signal_share = 0.02, load_signal_cut = 0.8;
 constexpr double veto_correlation = -0.5, veto_cut = 0.9, vetoed_growth = 0.0025;
 
@@ -49,25 +52,34 @@ void AdaptiveLimit::end_window(Time now) {
   if (load_signals_ > 0 && load_signals_ >= load_signal_share * attempts_) {
     limit_ *= load_signal_cut;
   } else if (gaps_ > 0) {
-    mean_gap_ = gap_sum_ / static_cast<std::int64_t>(gaps_);
+    smooth(gap_sum_ / static_cast<std::int64_t>(gaps_));
     const double room = seconds(options_.itl) / spread_ / seconds(std::max<Nanos>(mean_gap_, 1us));
     history_[windows_++ % history_.size()] = {double(in_flight_max_),
                                               static_cast<double>(gaps_) / seconds(now - window_began_)};
     const double together = correlation();
-    if (room < steady_cut) steady_since_ = now;
-    if (room < steady_cut || together > -veto_correlation) vetoed_ = false;
+    raised_ = 0;
+    settled_ = room >= settled_room;
+    if (room < steady_room) steady_since_ = now;
+    if (room < steady_room || together > -veto_correlation) vetoed_ = false;
     if (room < 1) {
-      limit_ *= std::max(room, cut_most);
+      if (in_flight_max_ <= limit_) limit_ *= std::max(1 - (1 - room) / 2, cut_most);
     } else if (binding_ && together < veto_correlation) {
       limit_ *= veto_cut;
       windows_ = 0;
       vetoed_ = true;
     } else if (binding_ && room * grow_below > 1) {
-      const double most_growth = vetoed_ ? vetoed_growth * limit_ : limit_;
-      limit_ += std::max(vetoed_ ? 0.0 : 0.5, std::min(limit_ * (room - 1) / 2, most_growth));
+      const double most_growth = vetoed_ ? vetoed_growth * limit_ : room > ample_room ? limit_ : std::sqrt(limit_);
+      limit_ += std::min(most_growth, std::max(0.5, limit_ * (room - 1) / 4));
     }
   }
   limit_ = std::clamp(limit_, double(options_.min), most);
+}
+
+void AdaptiveLimit::smooth(Nanos gap) {
+  const double ratio = mean_gap_ > Nanos{0} ? seconds(gap) / seconds(mean_gap_) : jump;
+  const bool jumps = ratio >= jump || ratio * jump <= 1;
+  mean_gap_ =
+      jumps ? gap : mean_gap_ + Nanos(std::llround(static_cast<double>((gap - mean_gap_).count()) * new_weight));
 }
 
 // Pearson's, of in flight and tokens per second over the last windows; 0 until there are enough.
@@ -86,8 +98,10 @@ double AdaptiveLimit::correlation() const {
 }
 
 void AdaptiveLimit::answered(Time content_at, Nanos mean_gap) {
-  if (!binding_ || content_at < steady_since_) return;
-  spread_ = std::clamp(spread_ * (mean_gap > options_.itl ? missed_step : kept_step), 1.0, spread_max);
+  if (!binding_ || !settled_ || content_at < steady_since_) return;
+  const bool missed = mean_gap > options_.itl;
+  if (missed && raised_++ >= raises_max) return;
+  spread_ = std::clamp(spread_ * (missed ? missed_step : kept_step), 1.0, spread_max);
 }
 
 }  // namespace headgate::policies

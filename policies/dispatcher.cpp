@@ -75,7 +75,7 @@ void Dispatcher::snapshot(Snapshot& out) const {
                              .in_flight = load.in_flight,
                              .max_in_flight = load.limit,
                              .prefill_tokens = endpoint.prefill_tokens,
-                             .prefill_tokens_max = endpoint.prefill_max(),
+                             .prefill_tokens_max = endpoint.limit.prefill_max(),
                              .mean_gap = endpoint.adaptive.mean_gap(),
                              .attempts_total = endpoint.attempts,
                              .failures_total = endpoint.failures,

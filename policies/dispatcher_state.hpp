@@ -62,7 +62,6 @@ struct Endpoint {
   LimitOptions limit;
   std::uint32_t max_in_flight = 0;
   AdaptiveLimit adaptive;
-  std::uint32_t prefill_max() const { return limit.prefill_tokens_max.value_or(~0u); }
   Time due = never;  // as set in the alarms
   std::uint64_t attempts = 0, failures = 0, successes = 0;
   std::uint64_t prefill_tokens = 0;  // of attempts whose first content has not come

@@ -42,8 +42,10 @@ struct HealthOptions {
 struct LimitOptions {
   LimitMode mode = LimitMode::fixed;
   Nanos itl = 50ms;  // adaptive: mean gap between the tokens of an answer
-  // Prompt tokens of attempts whose first content has not come; at this many no further one is sent there.
+  // Prompt tokens of attempts whose first content has not come; at this many no further one is sent there. Adaptive
+  // limits need one: without it, each growth sends a burst of prompts that stops the streams, and the limit swings.
   std::optional<std::uint32_t> prefill_tokens_max;
+  std::uint32_t prefill_max() const { return prefill_tokens_max.value_or(mode == LimitMode::adaptive ? 4000 : ~0u); }
   template <class A>
   void image(A& a) {
     a(mode, itl, prefill_tokens_max);

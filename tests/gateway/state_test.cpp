@@ -24,6 +24,8 @@ TEST(State, ShowsWhatTheGatewayHolds) {
   first.planned = true;
   first.in_flight = 2;
   first.max_in_flight = 4;
+  first.prefill_tokens = 700;
+  first.mean_gap = std::chrono::microseconds(20500);
   first.attempts_total = 10;
   first.failures_total = 1;
   policies::EndpointState second = first;
@@ -43,13 +45,13 @@ TEST(State, ShowsWhatTheGatewayHolds) {
     "version": 3, "draining": true, "uptime_s": 61.250, "requests": 7, "waiting": 5,
     "backends": [
       {"name": "fast/a", "pool": "fast", "endpoint": "127.0.0.1:9001", "health": "up", "drained": false, "weight_by_hand": 0, "in_flight": 2,
-       "max_in_flight": 4, "attempts": 10, "failures": 1, "probe_failures": 0, "health_changes": 0, "out_for_ms": 0,
+       "max_in_flight": 4, "prefill_tokens": 700, "mean_gap_us": 20500, "attempts": 10, "failures": 1, "probe_failures": 0, "health_changes": 0, "out_for_ms": 0,
        "removed": false},
       {"name": "fast/b", "pool": "fast", "endpoint": "127.0.0.1:9002", "health": "ejected", "drained": false, "weight_by_hand": 0, "in_flight": 2,
-       "max_in_flight": 4, "attempts": 10, "failures": 1, "probe_failures": 3, "health_changes": 1, "out_for_ms": 1500,
+       "max_in_flight": 4, "prefill_tokens": 700, "mean_gap_us": 20500, "attempts": 10, "failures": 1, "probe_failures": 3, "health_changes": 1, "out_for_ms": 1500,
        "removed": false},
       {"name": "slow/c", "pool": "slow", "endpoint": "127.0.0.1:9002", "health": "ejected", "drained": false, "weight_by_hand": 0, "in_flight": 2,
-       "max_in_flight": 4, "attempts": 10, "failures": 1, "probe_failures": 3, "health_changes": 1, "out_for_ms": 1500,
+       "max_in_flight": 4, "prefill_tokens": 700, "mean_gap_us": 20500, "attempts": 10, "failures": 1, "probe_failures": 3, "health_changes": 1, "out_for_ms": 1500,
        "removed": false}],
     "pools": [{"name": "fast", "queued": 5, "queued_bytes": 5000, "drain_per_s": 2.5}],
     "routes": [{"name": "big", "retry_credit": 9.5}],

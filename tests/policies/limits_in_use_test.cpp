@@ -14,21 +14,21 @@ PlanOf one_endpoint(LimitOptions limit, std::uint32_t slots) {
 TEST(Limits, AnAdaptiveOneStartsSmallAndServesWhoWaitsAsItGrows) {
   History h(one_endpoint({.mode = LimitMode::adaptive, .itl = 50ms, .prefill_tokens_max = {}}, 100));
   std::vector<RequestId> all;
-  for (int n = 0; n < 30; ++n) all.push_back(h.arrive(0s, stream()));
+  for (int n = 0; n < 28; ++n) all.push_back(h.arrive(0s, stream()));
   EXPECT_EQ(h.starts_at(0), 16u);
   h.progress(0s, {{.endpoint = EndpointId{0}, .gaps = 100, .gap_sum = 1s}});
   h.progress(1s, {{.endpoint = EndpointId{0}, .gaps = 100, .gap_sum = 1s}});
-  EXPECT_EQ(h.starts_at(0), 30u);
-  EXPECT_EQ(h.state(0).max_in_flight, 32u);
+  EXPECT_EQ(h.starts_at(0), 28u);
+  EXPECT_EQ(h.state(0).max_in_flight, 28u);
   EXPECT_EQ(h.state(0).mean_gap, 10ms);
   // Too slow: none is stopped, none is started.
   h.progress(2s, {{.endpoint = EndpointId{0}, .gaps = 100, .gap_sum = 20s}});
-  EXPECT_EQ(h.state(0).max_in_flight, 22u);
+  EXPECT_EQ(h.state(0).max_in_flight, 20u);
   const auto late = h.arrive(2s, stream());
   EXPECT_TRUE(h.waits(late));
   for (int n = 0; n < 9; ++n) h.end(3s, all[static_cast<std::size_t>(n)], ok());
   EXPECT_FALSE(h.waits(late));
-  for (std::size_t n = 9; n < 30; ++n) h.end(4s, all[n], ok());
+  for (std::size_t n = 9; n < 28; ++n) h.end(4s, all[n], ok());
   h.end(4s, late, ok());
   h.expect_idle();
 }
