@@ -8,7 +8,7 @@ namespace headgate::backends {
 void ConnectionShare::give_back() {
   if (of_ == nullptr) return;
   ConnectionCap& cap = *of_;
-  cap.give_back(std::move(of_));
+  cap.give_back(std::move(of_), std::exchange(closing_, false));
 }
 
 ShareWaiter ConnectionCap::pop() {
@@ -49,21 +49,25 @@ void ConnectionCap::leave(const ShareWaiter& who) {
   note();
 }
 
-ConnectionCap::Wish ConnectionCap::wish(ShareWaiter& to) {
+ConnectionCap::Wish ConnectionCap::wish(ConnectionShare& idle, ShareWaiter& to) {
   const std::lock_guard lock(mutex_);
-  if (over()) return Wish::close;
-  if (line_.empty()) return Wish::keep;
-  if (line_.front().fresh) return Wish::close;
+  if (!over() && line_.empty()) return Wish::keep;
+  if (over() || line_.front().fresh) {
+    if (!std::exchange(idle.closing_, true)) ++closing_;
+    note();
+    return Wish::close;
+  }
   to = pop();
   ++lent_;
   note();
   return Wish::lend;
 }
 
-void ConnectionCap::give_back(std::shared_ptr<ConnectionCap> self) {
+void ConnectionCap::give_back(std::shared_ptr<ConnectionCap> self, bool closing) {
   std::optional<ShareWaiter> next;
   {
     const std::lock_guard lock(mutex_);
+    if (closing) --closing_;
     if (over() || line_.empty()) {
       --open_;
     } else {

@@ -25,6 +25,7 @@ class ConnectionShare {
   ConnectionShare& operator=(ConnectionShare&& other) noexcept {
     give_back();
     of_ = std::move(other.of_);
+    closing_ = other.closing_;
     return *this;
   }
   ~ConnectionShare() { give_back(); }
@@ -35,6 +36,7 @@ class ConnectionShare {
   explicit ConnectionShare(std::shared_ptr<ConnectionCap> of) : of_(std::move(of)) {}
   void give_back();
   std::shared_ptr<ConnectionCap> of_;
+  bool closing_ = false;  // its connection was told to close
 };
 
 // A worker, to whom shares come for its waiting requests. Called on any thread.
@@ -63,7 +65,7 @@ class ConnectionCap : public std::enable_shared_from_this<ConnectionCap> {
   // For a worker with an idle connection: somebody waits, or more are open than a lowered cap allows. What is it to do?
   enum class Wish : std::uint8_t { keep, close, lend };
   bool pressed() const { return pressed_.load(std::memory_order_relaxed); }
-  Wish wish(ShareWaiter& to);  // lend: to whom, and he has left the line
+  Wish wish(ConnectionShare& idle, ShareWaiter& to);  // lend: to whom, and he has left the line
 
   struct Figures {
     std::uint32_t open = 0, most = 0;
@@ -73,14 +75,15 @@ class ConnectionCap : public std::enable_shared_from_this<ConnectionCap> {
 
  private:
   friend class ConnectionShare;
-  void give_back(std::shared_ptr<ConnectionCap> self);
+  void give_back(std::shared_ptr<ConnectionCap> self, bool closing);
   bool room() const { return most_ == 0 || open_ < most_; }
-  bool over() const { return most_ != 0 && open_ > most_; }
+  bool over() const { return most_ != 0 && open_ - closing_ > most_; }
   ShareWaiter pop();
   void note() { pressed_.store(over() || !line_.empty(), std::memory_order_relaxed); }
 
   mutable std::mutex mutex_;  // guards what is below
   std::uint32_t open_ = 0, most_ = 0;
+  std::uint32_t closing_ = 0;  // of the open ones, told to close: no other worker closes one in their place
   std::uint64_t waits_ = 0, lent_ = 0;
   std::vector<ShareWaiter> line_;     // no longer than the requests in flight at this backend
   std::atomic<bool> pressed_{false};  // for who only looks

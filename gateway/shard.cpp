@@ -151,7 +151,7 @@ void Shard::lend_idle(const config::Target& target) {
     if (!link) return;
     if (!link->can_move()) continue;  // closed: its share goes to the one who waits
     backends::ShareWaiter who;
-    const Wish wish = cap.wish(who);
+    const Wish wish = cap.wish(link->share(), who);
     if (wish == Wish::keep) return upstream.give(endpoint, std::move(link), now());
     if (wish == Wish::lend) static_cast<Shard*>(who.worker)->move_here(who.slot, who.ticket, link->move_out());
   }

@@ -78,6 +78,7 @@ class Link final : public Loop::Watched {
 
   // Under a cap: the share goes back when the descriptor is closed.
   void hold(ConnectionShare share) { share_ = std::move(share); }
+  ConnectionShare& share() { return share_; }
   // An idle one may go to another worker, who adopts it. TLS stays where its tickets are.
   bool can_move() const { return tls_ == nullptr && connected() && !write_failed_ && in_.empty(); }
   struct Moving;

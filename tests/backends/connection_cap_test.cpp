@@ -27,7 +27,7 @@ class Cap : public testing::Test {
   ConnectionShare ask(std::uint64_t ticket, bool fresh = false) {
     return cap_->take_or_wait({&worker_, 0, ticket, fresh});
   }
-  Wish wish() { return cap_->wish(to_); }
+  Wish wish(ConnectionShare& idle) { return cap_->wish(idle, to_); }
   std::uint32_t open() const { return cap_->figures().open; }
 
   Worker worker_;
@@ -69,15 +69,15 @@ TEST_F(Cap, AShareGivenBackGoesToTheFirstInTheLine) {
 TEST_F(Cap, AnIdleConnectionIsLentOrClosedForWhoWantsAFreshOne) {
   cap_->most(2);
   auto idle = ask(1), other = ask(2);
-  EXPECT_EQ(wish(), Wish::keep);
+  EXPECT_EQ(wish(idle), Wish::keep);
   EXPECT_FALSE(ask(3));
   EXPECT_FALSE(ask(4, true));
-  EXPECT_EQ(wish(), Wish::lend);
+  EXPECT_EQ(wish(idle), Wish::lend);
   EXPECT_EQ(to_.ticket, 3u);
-  EXPECT_EQ(wish(), Wish::close);
+  EXPECT_EQ(wish(other), Wish::close);
   other = {};
   EXPECT_EQ(worker_.tickets, (std::vector<std::uint64_t>{4}));
-  EXPECT_EQ(wish(), Wish::keep);
+  EXPECT_EQ(wish(idle), Wish::keep);
   EXPECT_FALSE(cap_->pressed());
   EXPECT_EQ(open(), 2u);
   EXPECT_EQ(cap_->figures().lent_total, 1u);
@@ -92,7 +92,7 @@ TEST_F(Cap, ALoweredCapLetsGoWhatIsOverItAndARaisedOneServesTheLine) {
   EXPECT_FALSE(ask(7));
   for (std::uint32_t left = 4; left > 2; held.pop_front(), --left) {
     EXPECT_EQ(open(), left);
-    EXPECT_EQ(wish(), Wish::close);
+    EXPECT_EQ(wish(held.front()), Wish::close);
     EXPECT_TRUE(worker_.tickets.empty());
   }
   held.pop_front();
@@ -104,6 +104,21 @@ TEST_F(Cap, ALoweredCapLetsGoWhatIsOverItAndARaisedOneServesTheLine) {
   EXPECT_EQ(worker_.tickets, (std::vector<std::uint64_t>{5, 6, 7}));
   EXPECT_EQ(open(), 4u);
   EXPECT_FALSE(cap_->pressed());
+}
+
+// Two workers look before either has closed: one connection too many is one that closes.
+TEST_F(Cap, OnlyAsManyAreToldToCloseAsAreOverIt) {
+  auto one = ask(1), two = ask(2);
+  cap_->most(1);
+  EXPECT_EQ(wish(one), Wish::close);
+  EXPECT_EQ(wish(two), Wish::keep);
+  EXPECT_FALSE(cap_->pressed());
+  one = {};
+  EXPECT_EQ(wish(two), Wish::keep);
+  EXPECT_EQ(open(), 1u);
+  EXPECT_FALSE(ask(3));
+  two = {};
+  EXPECT_EQ(worker_.tickets, (std::vector<std::uint64_t>{3}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -80,6 +81,7 @@ TlsTunnel::TlsTunnel(Kind kind, std::uint16_t to, Options options)
       listener_(listen_on_loopback()),
       port_(listener_.port()) {
   auto* context = static_cast<SSL_CTX*>(context_);
+  ::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL, and peers go away
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   if (kind_ == terminate) use_identity(context, options_.identity);
   if (kind_ == originate && !options_.trusted.empty()) trust(context, options_.trusted);
