@@ -33,6 +33,23 @@ struct EnumNames<policies::PoolOrder> {
 };
 
 template <>
+struct EnumNames<policies::QueueOrder> {
+  static constexpr std::array<std::pair<policies::QueueOrder, const char*>, 3> all{
+      {{policies::QueueOrder::deadline, "deadline"},
+       {policies::QueueOrder::fifo, "fifo"},
+       {policies::QueueOrder::adaptive_lifo, "adaptive_lifo"}}};
+};
+
+template <>
+struct EnumNames<policies::Class> {
+  static constexpr std::array<std::pair<policies::Class, const char*>, 4> all{
+      {{policies::Class::interactive, policies::class_names[0].data()},
+       {policies::Class::standard, policies::class_names[1].data()},
+       {policies::Class::batch, policies::class_names[2].data()},
+       {policies::Class::sheddable, policies::class_names[3].data()}}};
+};
+
+template <>
 struct EnumNames<policies::LastCooling> {
   static constexpr std::array<std::pair<policies::LastCooling, const char*>, 2> all{
       {{policies::LastCooling::refuse, "refuse"}, {policies::LastCooling::attempt, "try"}}};
@@ -64,6 +81,8 @@ struct Describe<policies::QueueOptions> {
               Range<std::uint32_t>{0, 1'000'000}),
         field("bytes_max", &Q::bytes_max, "Sum of the bodies of waiting requests.", Range<Bytes>{{0}, {1ull << 40}}),
         field("wait_max", &Q::wait_max, "Longest wait for a free slot.", Range<Nanos>{0s, 1h}),
+        field("order", &Q::order,
+              "Of one tenant's requests. adaptive_lifo: by deadline, but the newest first while the queue is late."),
     };
   }
 };
@@ -116,6 +135,23 @@ struct Describe<policies::BudgetOptions> {
                                    Range<Nanos>{1ms, 1h})),
         absent_means("none", field("total", &B::total, "To the end of the answer; what waits longer is refused.",
                                    Range<Nanos>{1ms, 168h})),
+    };
+  }
+};
+
+template <>
+struct Describe<policies::TenantLimits> {
+  static constexpr auto fields() {
+    using L = policies::TenantLimits;
+    constexpr Range<std::uint64_t> number{1, 1'000'000'000'000};
+    return std::tuple{
+        absent_means("none", field("requests_per_minute", &L::requests_per_minute,
+                                   "Requests; so many may come at once. More are refused with 429.", number)),
+        absent_means("none",
+                     field("tokens_per_minute", &L::tokens_per_minute,
+                           "Prompt and answer tokens, estimated when a request comes, corrected when it ends.", number)),
+        absent_means("none", field("concurrency", &L::concurrency, "Requests that wait or run at once.",
+                                   Range<std::uint32_t>{1, 1'000'000})),
     };
   }
 };

@@ -13,14 +13,15 @@
 namespace headgate::config {
 namespace {
 
-constexpr std::size_t ids_max = 65536;
+constexpr std::size_t ids_max = 65536, tenants_max = 1'000'000;
 constexpr std::size_t shortest_host_hidden = 4;  // shorter ones are parts of ordinary words
 
-std::uint32_t id_of(std::unordered_map<std::string, std::uint32_t>& book, const std::string& name, const char* kind) {
+std::uint32_t id_of(std::unordered_map<std::string, std::uint32_t>& book, const std::string& name, const char* kind,
+                    std::size_t most = ids_max) {
   const auto found = book.find(name);
   if (found != book.end()) return found->second;
-  if (book.size() == ids_max) {
-    throw std::length_error(std::string("over 65536 ") + kind + " in the life of this process: restart it");
+  if (book.size() == most) {
+    throw std::length_error("over " + std::to_string(most) + " " + kind + " in the life of this process: restart it");
   }
   const auto id = static_cast<std::uint32_t>(book.size());
   book.emplace(name, id);
@@ -114,8 +115,14 @@ void add_route(Catalog& catalog, const std::string& name, const RouteOptions& ro
   plan.budget = route.budget;
   plan.timeouts = route.timeouts;
   plan.retry = route.retry;
+  plan.default_max_tokens = route.default_max_tokens;
   catalog.routes.emplace(name, Route{plan.id, name, route.head_hold, route.retry.after_delivery});
   catalog.plan.routes.push_back(std::move(plan));
+}
+
+void add_tenant(Catalog& catalog, const std::string& name, const TenantOptions& tenant, IdBook& ids) {
+  catalog.plan.tenants.push_back({ids.tenant(name), tenant.weight, tenant.klass, tenant.limits});
+  catalog.tenant_names.push_back(name);
 }
 
 Key make_key(const KeyOptions& options, IdBook& ids) {
@@ -124,6 +131,7 @@ Key make_key(const KeyOptions& options, IdBook& ids) {
   key.sha256 = options.key.empty() ? digest_from_hex(options.sha256) : digest_of(options.key.reveal());
   key.every_route = options.routes.empty();
   key.body_bytes = ids.body_bytes(options.name);
+  key.tenant = ids.tenant(options.tenant.empty() ? options.name : options.tenant);
   for (const std::string& route : options.routes) key.routes.push_back(ids.route(route));
   std::sort(key.routes.begin(), key.routes.end());
   return key;
@@ -150,6 +158,10 @@ policies::BackendId IdBook::backend(const std::string& pool_and_name, const std:
 
 policies::PoolId IdBook::pool(const std::string& name) { return policies::PoolId{id_of(pools_, name, "pools")}; }
 
+policies::TenantId IdBook::tenant(const std::string& name) {
+  return policies::TenantId{id_of(tenants_, name, "tenants", tenants_max)};
+}
+
 policies::RouteId IdBook::route(const std::string& name) { return policies::RouteId{id_of(routes_, name, "routes")}; }
 
 // One for each name ever configured; what nobody refers to any more goes when room is needed.
@@ -168,6 +180,16 @@ void name_backends(Options& options) {
       if (pool.backends[i].name.empty()) pool.backends[i].name = "b" + std::to_string(i + 1);
     }
   }
+}
+
+policies::ClassPlans classes_of(const ClassesOptions& options) {
+  policies::ClassPlans plans = policies::default_classes();
+  const std::array of{&options.interactive, &options.standard, &options.batch, &options.sheddable};
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    plans[i] = {of[i]->weight.value_or(plans[i].weight), of[i]->floor.value_or(plans[i].floor), of[i]->wait_max,
+                of[i]->budget};
+  }
+  return plans;
 }
 
 std::array<std::uint8_t, 32> digest_of(std::string_view key) {
@@ -199,7 +221,12 @@ std::shared_ptr<const Catalog> make_catalog(Options options, IdBook& ids, std::u
   for (const auto& [name, pool] : options.pools) add_pool(*catalog, name, pool, ids);
   catalog->targets.resize(ids.backends());
   for (const auto& [name, route] : options.routes) add_route(*catalog, name, route, ids);
-  for (const KeyOptions& key : options.keys) catalog->keys.push_back(make_key(key, ids));
+  for (const auto& [name, tenant] : options.tenants) add_tenant(*catalog, name, tenant, ids);
+  for (const KeyOptions& key : options.keys) {
+    catalog->keys.push_back(make_key(key, ids));
+    if (key.tenant.empty() && !options.tenants.contains(key.name)) add_tenant(*catalog, key.name, {}, ids);
+  }
+  catalog->plan.classes = classes_of(options.classes);
   for (const std::string& text : options.listen.trusted_proxies)
     catalog->trusted_proxies.push_back(*parse_network(text));
   catalog->certificate = load_certificate(options.listen.tls);

@@ -61,6 +61,7 @@ struct Key {
   std::array<std::uint8_t, 32> sha256{};
   bool every_route = false;
   std::vector<policies::RouteId> routes;                   // sorted
+  policies::TenantId tenant{};
   std::shared_ptr<std::atomic<std::uint64_t>> body_bytes;  // held by its requests; the same one after a reload
 };
 
@@ -78,6 +79,7 @@ struct Catalog {
   std::vector<std::shared_ptr<const Target>> targets;  // by BackendId, as long as any id given out; null where
                                                        // this version has none
   std::vector<ProbeTarget> probes;
+  std::vector<std::string> tenant_names;  // as the plan's tenants
   std::vector<Network> trusted_proxies;
   std::shared_ptr<const backends::TlsCertificate> certificate;  // shown to callers; null: plain HTTP
 };
@@ -89,6 +91,7 @@ class IdBook {
   policies::BackendId backend(const std::string& pool_and_name, const std::string& host_port);
   policies::PoolId pool(const std::string& name);
   policies::RouteId route(const std::string& name);
+  policies::TenantId tenant(const std::string& name);  // up to 1,000,000
   std::size_t backends() const { return backends_.size(); }  // ids given out so far
   std::shared_ptr<std::atomic<std::uint64_t>> body_bytes(const std::string& key);
   // By endpoint id: what counts the connections there. It stays with the endpoint, as its health does.
@@ -96,12 +99,16 @@ class IdBook {
 
  private:
   std::unordered_map<std::string, std::uint32_t> endpoints_, backends_, pools_, routes_;
+  std::unordered_map<std::string, std::uint32_t> tenants_{{"anonymous", 0}};
   std::vector<std::shared_ptr<backends::ConnectionCap>> connections_;
   std::unordered_map<std::string, std::shared_ptr<std::atomic<std::uint64_t>>> body_bytes_;
 };
 
 // Gives backends that have no name one by their place in the pool: b1, b2, ...
 void name_backends(Options& options);
+
+// What is written, over the defaults.
+policies::ClassPlans classes_of(const ClassesOptions& options);
 
 // SHA-256 of a caller's key, as Key::sha256 holds it; and the same from 64 hex digits (std::invalid_argument
 // otherwise).

@@ -110,6 +110,52 @@ struct Describe<RouteOptions> {
               Range<Nanos>{0s, 10s}),
         field("timeouts", &R::timeouts, "Limits of one attempt."),
         field("retry", &R::retry, "When another backend is tried."),
+        absent_means("256", field("default_max_tokens", &R::default_max_tokens,
+                                  "Tokens of an answer whose caller sets no limit, until 20 answers have told better.",
+                                  Range<std::uint32_t>{1, 10'000'000})),
+    };
+  }
+};
+
+template <>
+struct Describe<TenantOptions> {
+  static constexpr auto fields() {
+    using T = TenantOptions;
+    return std::tuple{
+        field("weight", &T::weight, "Share of the tokens served while several tenants wait; raise it for who pays more.",
+              Range<std::uint32_t>{1, 1000}),
+        field("class", &T::klass, "Best class its requests may have; callers may ask for a lower one by header."),
+        field("limits", &T::limits, "What it may have; more is refused with 429."),
+    };
+  }
+};
+
+template <>
+struct Describe<ClassOptions> {
+  static constexpr auto fields() {
+    using C = ClassOptions;
+    return std::tuple{
+        absent_means("8, 4, 2, 1 by class", field("weight", &C::weight, "Share of the tokens served while several classes wait.",
+                                          Range<std::uint32_t>{1, 100'000})),
+        absent_means("0.5, 0.2, 0.05, 0 by class",
+                     field("floor", &C::floor, "Least such share, whatever the weights; together at most 1.",
+                           Range<double>{0, 1})),
+        absent_means("the pool's queue.wait_max",
+                     field("wait_max", &C::wait_max, "Longest wait for a free slot.", Range<Nanos>{0s, 1h})),
+        field("budget", &C::budget, "As a route's; the shorter one counts."),
+    };
+  }
+};
+
+template <>
+struct Describe<ClassesOptions> {
+  static constexpr auto fields() {
+    using C = ClassesOptions;
+    return std::tuple{
+        field("interactive", &C::interactive, "Somebody waits for it. What a request is unless it says otherwise."),
+        field("standard", &C::standard, "A program waits for it."),
+        field("batch", &C::batch, "Work that may take its time."),
+        field("sheddable", &C::sheddable, "Nobody minds if it is refused; it has no floor."),
     };
   }
 };
@@ -129,6 +175,9 @@ struct Describe<Options> {
         field("upstream", &O::upstream, "Connections to backends."),
         field("log", &O::log, "What is written where."),
         field("keys", &O::keys, "Who may call; required unless allow_anonymous is set.", List<Any>{0, 10'000, {}}),
+        field("tenants", &O::tenants, "Who pays for requests: weights and limits. \"anonymous\": callers without a key.",
+              Named{0, 100'000, forms::name, "TENANT"}),
+        field("classes", &O::classes, "What a class of requests is worth while requests wait."),
         required(field("pools", &O::pools, "Groups of model servers.", Named{1, 1000, forms::name, "POOL"})),
         required(field("routes", &O::routes, "Public model names: what callers write as \"model\".",
                        Named{1, 1000, forms::model, "MODEL"})),

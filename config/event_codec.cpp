@@ -90,6 +90,10 @@ class FieldReader {
     raw(size);
     for (field.clear(); field.size() < size && !cut_ && !wrong_;) one(field.emplace_back());
   }
+  template <class T, std::size_t N>
+  void one(std::array<T, N>& field) {
+    for (T& element : field) one(element);
+  }
   template <class V, std::size_t... I>
   void read_place(V& field, std::size_t place, std::index_sequence<I...>) {
     ((place == I ? one(field.template emplace<I>()) : void()), ...);

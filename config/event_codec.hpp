@@ -11,6 +11,7 @@
 // it. A record of a call comes before the orders that it brought.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -105,12 +106,12 @@ void visit(A& a, policies::AttemptId& x) {
 }
 template <class A>
 void visit(A& a, policies::Arrival& x) {
-  a(x.owner, x.route, x.body_bytes, x.prompt_tokens, x.stream, x.repeat, x.received, x.deadline, x.content_by,
+  a(x.owner, x.route, x.body_bytes, x.tenant, x.klass, x.prompt_tokens, x.max_output_tokens, x.choices, x.stream, x.repeat, x.received, x.deadline, x.content_by,
     x.head_within, x.idle_within);
 }
 template <class A>
 void visit(A& a, policies::Outcome& x) {
-  a(x.end, x.status, x.retry_after, x.overloaded, x.input_tokens, x.output_tokens);
+  a(x.end, x.status, x.retry_after, x.overloaded, x.input_tokens, x.output_tokens, x.estimated);
 }
 template <class A>
 void visit(A& a, policies::ProbeResult& x) {
@@ -151,7 +152,7 @@ void visit(A& a, policies::BackendPlan& x) {
 }
 template <class A>
 void visit(A& a, policies::QueueOptions& x) {
-  a(x.requests_max, x.bytes_max, x.wait_max);
+  a(x.requests_max, x.bytes_max, x.wait_max, x.order);
 }
 template <class A>
 void visit(A& a, policies::PoolPlan& x) {
@@ -171,11 +172,23 @@ void visit(A& a, policies::BudgetOptions& x) {
 }
 template <class A>
 void visit(A& a, policies::RoutePlan& x) {
-  a(x.id, x.pools, x.order, x.budget, x.timeouts, x.retry);
+  a(x.id, x.pools, x.order, x.budget, x.timeouts, x.retry, x.default_max_tokens);
+}
+template <class A>
+void visit(A& a, policies::ClassOptions& x) {
+  a(x.weight, x.floor, x.wait_max, x.budget);
+}
+template <class A>
+void visit(A& a, policies::TenantLimits& x) {
+  a(x.requests_per_minute, x.tokens_per_minute, x.concurrency);
+}
+template <class A>
+void visit(A& a, policies::TenantPlan& x) {
+  a(x.id, x.weight, x.klass, x.limits);
 }
 template <class A>
 void visit(A& a, policies::Plan& x) {
-  a(x.endpoints, x.pools, x.routes, x.seed);
+  a(x.endpoints, x.pools, x.routes, x.tenants, x.classes, x.seed);
 }
 template <class A>
 void visit(A& a, Planned& x) {
@@ -245,16 +258,18 @@ void visit(A& a, Continued& x) {
 // The last value of each enum that is read.
 constexpr policies::End last_of(policies::End) { return policies::End::no_socket; }
 constexpr policies::Why last_of(policies::Why) { return policies::Why::evacuation; }
-constexpr policies::Code last_of(policies::Code) { return policies::Code::no_socket; }
+constexpr policies::Code last_of(policies::Code) { return policies::Code::request_too_large_for_limit; }
 constexpr policies::Balance last_of(policies::Balance) { return policies::Balance::p2c; }
 constexpr policies::LimitMode last_of(policies::LimitMode) { return policies::LimitMode::adaptive; }
 constexpr policies::PoolOrder last_of(policies::PoolOrder) { return policies::PoolOrder::priority; }
+constexpr policies::QueueOrder last_of(policies::QueueOrder) { return policies::QueueOrder::adaptive_lifo; }
+constexpr policies::Class last_of(policies::Class) { return policies::Class::sheddable; }
 constexpr policies::LastCooling last_of(policies::LastCooling) { return policies::LastCooling::attempt; }
 
 template <class T>
 inline constexpr bool is_id = std::is_same_v<T, policies::EndpointId> || std::is_same_v<T, policies::BackendId> ||
                               std::is_same_v<T, policies::PoolId> || std::is_same_v<T, policies::RouteId> ||
-                              std::is_same_v<T, policies::RequestId>;
+                              std::is_same_v<T, policies::TenantId> || std::is_same_v<T, policies::RequestId>;
 
 // Writes fields from `at` on, or with a null `at` only counts their bytes.
 class EventWriter {
@@ -297,6 +312,10 @@ class EventWriter {
   template <class T>
   void one(std::vector<T>& field) {
     raw(static_cast<std::uint32_t>(field.size()));
+    for (T& element : field) one(element);
+  }
+  template <class T, std::size_t N>
+  void one(std::array<T, N>& field) {
     for (T& element : field) one(element);
   }
   template <class... T>

@@ -86,6 +86,24 @@ struct KeyOptions {
   std::string sha256;               // hex digest of the key, or
   Secret key;                       // the key itself, usually "${ENV}"
   std::vector<std::string> routes;  // empty: every route
+  std::string tenant{};             // empty: one of the key's own name
+};
+
+struct TenantOptions {
+  std::uint32_t weight = 1;
+  policies::Class klass = policies::Class::interactive;
+  policies::TenantLimits limits;
+};
+
+struct ClassOptions {  // absent: policies::default_classes()
+  std::optional<std::uint32_t> weight;
+  std::optional<double> floor;
+  std::optional<Nanos> wait_max;
+  policies::BudgetOptions budget;
+};
+
+struct ClassesOptions {
+  ClassOptions interactive, standard, batch, sheddable;
 };
 
 struct ProbeOptions {
@@ -137,6 +155,7 @@ struct RouteOptions {
   Nanos head_hold = 75ms;  // after a backend's head nothing is sent for this long, so a failure stays unseen
   policies::TimeoutOptions timeouts;
   policies::RetryOptions retry;
+  std::optional<std::uint32_t> default_max_tokens;
 };
 
 struct Options {
@@ -150,6 +169,8 @@ struct Options {
   UpstreamOptions upstream;
   LogOptions log;
   std::vector<KeyOptions> keys;
+  std::map<std::string, TenantOptions> tenants;
+  ClassesOptions classes;
   std::map<std::string, PoolOptions> pools;
   std::map<std::string, RouteOptions> routes;  // public model name -> route
 };

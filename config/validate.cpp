@@ -17,6 +17,11 @@
 namespace headgate::config {
 namespace {
 
+std::string shown_sum(double sum) {
+  std::string text = std::to_string(sum);
+  return text.substr(0, text.find_last_not_of('0') + 1);
+}
+
 std::string same_as(const Place& first) { return first.path + " (line " + std::to_string(first.line) + ")"; }
 
 template <class T>
@@ -82,7 +87,7 @@ class Validator {
   void keys(const Options& options, const Place& at, const Place& routes_at) {
     std::map<std::string, Place> names;
     std::map<std::array<std::uint8_t, 32>, Place> digests;
-    const auto routes = names_of(options.routes);
+    const auto routes = names_of(options.routes), tenants = names_of(options.tenants);
     for (std::size_t i = 0; i < options.keys.size(); ++i) {
       const KeyOptions& key = options.keys[i];
       const Place place = at.item(i);
@@ -90,7 +95,18 @@ class Validator {
       unique(place.member("name"), key.name, names, "must be unique");
       key_material(key, place, digests);
       references(place.member("routes"), key.routes, routes_at, routes, "route");
+      const Place tenant = place.member("tenant");
+      if (tenant.written() && !tenant.faulty() && !options.tenants.contains(key.tenant)) {
+        add(tenant, "is " + in_quotes(key.tenant) + ", must name a tenant of this file" + suggestion(key.tenant, tenants));
+      }
     }
+  }
+
+  void classes(const policies::ClassPlans& classes, const Place& at) {
+    double floors = 0;
+    for (const policies::ClassOptions& one : classes) floors += one.floor;
+    if (floors <= 1 || at.faulty()) return;
+    add(at, "has floors of " + shown_sum(floors) + " together, must have at most 1");
   }
 
   void pool(const PoolOptions& pool, const Place& at) {
@@ -267,6 +283,7 @@ void validate(const Options& options, const Place& root, Problems& problems) {
   validator.limits(options.limits, root.member("limits"));
   const Place pools = root.member("pools"), routes = root.member("routes");
   validator.keys(options, root.member("keys"), routes);
+  validator.classes(classes_of(options.classes), root.member("classes"));
   for (const auto& [name, pool] : options.pools) {
     if (const Place at = pools.member(name); !at.faulty()) validator.pool(pool, at);
   }

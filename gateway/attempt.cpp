@@ -72,7 +72,8 @@ bool Attempt::end(End how) {
              .retry_after = retry_after_,
              .overloaded = overloaded,
              .input_tokens = x.request.input_tokens,
-             .output_tokens = x.request.output_tokens};
+             .output_tokens = x.request.output_tokens,
+             .estimated = !x.request.usage_reported};
   ended_ = true;
   const bool whole = how == End::ok || (how == End::status && body.done());
   if (link && !whole) link->close();

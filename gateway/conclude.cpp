@@ -104,8 +104,25 @@ backends::Task<> flush_rest(Exchange& x, backends::Piece rest) {
 
 }  // namespace
 
+// Names and form of the OpenAI API: "x-ratelimit-limit-requests: 600", resets as "1500ms".
+void append_rate_lines(std::string& out, const Exchange& x) {
+  const auto one = [&out](std::string_view what, const policies::RateState::Rate& rate) {
+    if (rate.limit == 0) return;
+    out.append("x-ratelimit-limit-").append(what).append(": ");
+    append_number(out, rate.limit);
+    out.append("\r\nx-ratelimit-remaining-").append(what).append(": ");
+    append_number(out, rate.remaining);
+    out.append("\r\nx-ratelimit-reset-").append(what).append(": ");
+    append_number(out, (rate.full_in + std::chrono::milliseconds(1) - Nanos{1}) / std::chrono::milliseconds(1));
+    out.append("ms\r\n");
+  };
+  one("requests", x.request.rates.requests);
+  one("tokens", x.request.rates.tokens);
+}
+
 void append_own_lines(std::string& out, const Exchange& x) {
   out.append("x-request-id: ").append(x.request_id).append("\r\n");
+  append_rate_lines(out, x);
   append_cors_lines(out, x);
   append_connection_line(out, x);
 }
@@ -158,6 +175,7 @@ backends::Task<> answer_ourselves(Exchange& x, RefusalAnswer no) {
   x.out.clear();
   append_refusal_head(x.out, no);
   if (no.backend_had_part) append_backend_lines(x.out, x);
+  append_rate_lines(x.out, x);
   append_cors_lines(x.out, x);
   append_connection_line(x.out, x);
   append_refusal_body(x.out, no);

@@ -48,6 +48,8 @@ void append_cors_lines(std::string& out, const Exchange& x) {
       .append(
           "\r\naccess-control-expose-headers: x-request-id, x-headgate-backend, x-headgate-attempts, "
           "x-headgate-queue-ms, x-headgate-cost-usd, "
+          "x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, "
+          "x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, "
           "x-headgate-refusal, retry-after, retry-after-ms, x-should-retry\r\n");
 }
 

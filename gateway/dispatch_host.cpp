@@ -50,7 +50,7 @@ void DispatchHost::locked(const policies::Owner* caller, Inbox* own, Call&& call
 DispatchHost::Arrived DispatchHost::arrive(const policies::Arrival& arrival, Inbox& own) {
   Arrived arrived{};
   locked(&arrival.owner, &own, [&](Time now) {
-    arrived = {dispatcher_.arrive(now, arrival, orders_), now};
+    arrived = {dispatcher_.arrive(now, arrival, orders_), now, dispatcher_.rates(now, arrival.tenant)};
     record(config::Arrived{now, arrival, arrived.id});
   });
   return arrived;

@@ -48,8 +48,9 @@ class DispatchHost {
   void record_into(EventLog& log, const config::Catalog& catalog);
 
   struct Arrived {
-    policies::RequestId id;
-    Time at;
+    policies::RequestId id{};
+    Time at{};
+    policies::RateState rates{};  // what its tenant has left
   };
   Arrived arrive(const policies::Arrival& arrival, Inbox& own);
   struct TurnedAway {

@@ -33,6 +33,7 @@ struct LastAnswer {
 // What the caller's headers ask for; Nanos::max() and never: nothing.
 struct Budgets {
   Time deadline = never, content_by = never;
+  policies::Class klass = policies::Class::interactive;
   Nanos timeout = Nanos::max(), read_timeout = Nanos::max();  // the SDKs'
   bool repeat = false;                                        // the SDK's own retry
 };
@@ -58,6 +59,7 @@ struct RequestState {
   const config::Route* route = nullptr;
   wire::Skim skim;
   policies::RequestId id = policies::RequestId::none;
+  policies::RateState rates;  // of its tenant, when it came
   std::shared_ptr<const config::Target> target;  // of the last attempt
   std::uint32_t attempts = 0;
   policies::Outcome outcome;  // of the last attempt

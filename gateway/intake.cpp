@@ -166,6 +166,8 @@ std::optional<RefusalAnswer> turn_away(Exchange& x, std::string_view body) {
   const Nanos timeout = std::min(r.budgets.timeout, r.budgets.read_timeout);
   const auto no = x.shard.shared.host.turn_away({.route = found->second.id,
                                                  .body_bytes = body.size(),
+                                                 .tenant = r.caller.identity.tenant(),
+                                                 .klass = r.budgets.klass,
                                                  .repeat = r.budgets.repeat,
                                                  .received = r.received,
                                                  .deadline = std::min(r.budgets.deadline, after(r.received, timeout)),
@@ -177,6 +179,15 @@ std::optional<RefusalAnswer> turn_away(Exchange& x, std::string_view body) {
   r.route = &found->second;
   r.arrived = no->at;
   return refusal_for(no->answer);
+}
+
+std::uint32_t choices(const wire::Skim& skim) {
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(std::max(skim.n, skim.best_of), 1, 1000));
+}
+
+std::uint32_t most_output(const wire::Skim& skim) {  // of all choices; 0: unsaid
+  const std::uint64_t each = std::min<std::uint64_t>(skim.max_tokens.value_or(0), 1'000'000);
+  return static_cast<std::uint32_t>(each * choices(skim));
 }
 
 }  // namespace
@@ -306,7 +317,11 @@ std::optional<RefusalAnswer> check_body(Exchange& x, policies::Arrival& arrival)
   arrival = {.owner = x.owner(),
              .route = r.route->id,
              .body_bytes = text.size(),
+             .tenant = r.caller.identity.tenant(),
+             .klass = r.budgets.klass,
              .prompt_tokens = estimate_tokens(r.skim.text_bytes),
+             .max_output_tokens = most_output(r.skim),
+             .choices = r.operation == Operation::embeddings ? 0 : choices(r.skim),
              .stream = stream,
              .repeat = r.budgets.repeat,
              .received = r.received,

@@ -28,6 +28,7 @@ class Identity {
   bool anonymous() const { return key_ == nullptr; }
   std::string_view name() const { return key_ ? std::string_view(key_->name) : std::string_view(); }
   bool may_use(policies::RouteId route) const;
+  policies::TenantId tenant() const { return key_ ? key_->tenant : policies::TenantId{}; }
   std::atomic<std::uint64_t>* body_bytes() const { return key_ ? key_->body_bytes.get() : nullptr; }  // null: anonymous
 
  private:

@@ -27,6 +27,7 @@ enum class Metric : std::uint8_t {
   ejections,
   queued,
   queued_bytes,
+  queued_by_class,
   retry_credit,
   caller_connections,
   connections_refused,
@@ -88,6 +89,8 @@ constexpr std::array<Family, static_cast<std::size_t>(Metric::count)> families{{
      "backend"},
     {"headgate_queued", Kind::gauge, "Requests waiting for a backend of the pool.", "pool"},
     {"headgate_queued_bytes", Kind::gauge, "Bytes of the bodies of the requests waiting for the pool.", "pool"},
+    {"headgate_queued_by_class", Kind::gauge, "Of the requests waiting, those that were never refused or tried.",
+     "pool,class"},
     {"headgate_retry_credit", Kind::gauge, "Retries that the route's budget would pay for now.", "route"},
     {"headgate_caller_connections", Kind::gauge, "Open connections from callers.", ""},
     {"headgate_connections_refused_total", Kind::counter,
@@ -243,6 +246,12 @@ void render_backends(Page& page, const MetricsView& view) {
   each_backend(page, view, Metric::ejections, [](const State& e) { return e.ejections_total; });
   each_pool(page, view, Metric::queued, [](const policies::PoolState& p) { return p.queued; });
   each_pool(page, view, Metric::queued_bytes, [](const policies::PoolState& p) { return p.queued_bytes; });
+  page.family(Metric::queued_by_class);
+  for (const policies::PoolState& pool : view.snapshot.pools) {
+    const std::string_view name = view.names.pool(pool.id);
+    for (std::size_t c = 0; c < policies::classes_n && !name.empty(); ++c)
+      page.sample(pool.queued_by_class[c], {{"pool", name}, {"class", policies::class_names[c]}});
+  }
   page.family(Metric::retry_credit);
   for (const policies::RouteState& route : view.snapshot.routes) {
     const std::string_view name = view.names.route(route.id);

@@ -19,6 +19,7 @@ class NameBook {
   // Empty when never heard of. An endpoint is called as config::ProbeTarget::name says: by its first backend.
   std::string_view endpoint(policies::EndpointId id) const { return at(endpoints_, policies::index(id)); }
   std::string_view pool(policies::PoolId id) const { return at(pools_, policies::index(id)); }
+  std::string_view tenant(policies::TenantId id) const { return at(tenants_, policies::index(id)); }
   std::string_view route(policies::RouteId id) const { return at(routes_, policies::index(id)); }
 
  private:
@@ -26,6 +27,7 @@ class NameBook {
     return i < names.size() ? std::string_view(names[i]) : std::string_view();
   }
   std::vector<std::string> endpoints_, pools_, routes_;
+  std::vector<std::string> tenants_{"anonymous"};
 };
 
 }  // namespace headgate::gateway

@@ -40,6 +40,7 @@ backends::Task<> dispatch(Exchange& x, policies::Arrival arrival) {
   const DispatchHost::Arrived arrived = x.shard.shared.host.arrive(arrival, x.inbox);
   r.id = arrived.id;
   r.arrived = arrived.at;
+  r.rates = arrived.rates;
   for (bool at_once = true;; at_once = false) {
     for (; !x.inbox && !x.abandoned(); at_once = false) co_await x.pause(never);
     if (x.abandoned()) {

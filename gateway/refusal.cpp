@@ -15,7 +15,7 @@ using S = ShouldRetry;
 using E = Ending;
 using policies::Code;
 
-constexpr std::string_view invalid = "invalid_request_error", overloaded = "overloaded_error",
+constexpr std::string_view invalid = "invalid_request_error", overloaded = "overloaded_error", rate_limit = "rate_limit_error",
                            timeout = "timeout_error", upstream = "upstream_error";
 
 // What the Dispatcher decides is in its own table.
@@ -46,7 +46,7 @@ constexpr std::array<RefusalRow, refusals> table{{
     {R::not_found, 404, invalid, "not_found", S::no, true, E::rejected, "There is nothing at \\\"%d\\\""},
     {R::memory, 503, overloaded, "memory", S::first_time, true, E::refused,
      "The request body of %v bytes is over the %l bytes of body memory that are free"},
-    {R::bodies_per_key, 429, "rate_limit_error", "bodies_per_key", S::first_time, true, E::refused,
+    {R::bodies_per_key, 429, rate_limit, "bodies_per_key", S::first_time, true, E::refused,
      "The request body of %v bytes is over the %l bytes that this key may still hold"},
     decided(R::queue_full, Code::queue_full, overloaded, E::refused,
             "The queue of this model is full: %v waiting, limit %l"),
@@ -58,6 +58,14 @@ constexpr std::array<RefusalRow, refusals> table{{
             "The request waited %v ms for a backend, over its limit of %l ms"),
     decided(R::no_healthy_backend, Code::no_healthy_backend, overloaded, E::refused,
             "Every backend of this model is down, cooling or drained"),
+    decided(R::requests_per_minute, Code::requests_per_minute, rate_limit, E::refused,
+            "The limit of %l requests per minute is used up"),
+    decided(R::tokens_per_minute, Code::tokens_per_minute, rate_limit, E::refused,
+            "The request may take %v tokens, of the limit per minute %l are left"),
+    decided(R::concurrency, Code::concurrency, rate_limit, E::refused,
+            "%v requests wait or run already, the limit is %l"),
+    decided(R::request_too_large, Code::request_too_large_for_limit, rate_limit, E::rejected,
+            "The request may take %v tokens, over the limit of %l per minute: it never fits"),
     decided(R::upstream_failed, Code::upstream_failed, upstream, E::failed,
             "The backend failed before it had answered"),
     {R::upstream_in_band, 502, upstream, "upstream_failed", S::unsaid, false, E::failed,
@@ -216,6 +224,18 @@ RefusalAnswer refusal_for(const policies::Answer& answer, const policies::Outcom
       break;
     case Code::no_socket:
       out.refusal = R::upstream_socket;
+      break;
+    case Code::requests_per_minute:
+      out.refusal = R::requests_per_minute;
+      break;
+    case Code::tokens_per_minute:
+      out.refusal = R::tokens_per_minute;
+      break;
+    case Code::concurrency:
+      out.refusal = R::concurrency;
+      break;
+    case Code::request_too_large_for_limit:
+      out.refusal = R::request_too_large;
       break;
     case Code::stream_cut:
       out.refusal = R::stream_cut;

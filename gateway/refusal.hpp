@@ -39,6 +39,10 @@ enum class Refusal : std::uint8_t {  // detail, param, value and limit: what the
   deadline_unmeetable,      // value, limit: ms
   deadline_exceeded,        // value, limit: ms
   no_healthy_backend,
+  requests_per_minute,  // value, limit: requests
+  tokens_per_minute,    // value: tokens of this request; limit: left now
+  concurrency,          // value, limit: requests
+  request_too_large,    // value, limit: tokens
   upstream_failed,      // the last attempt ended without an answer
   upstream_in_band,     // 200 with an error in it: 502
   upstream_overloaded,  // the same, and it says overloaded or rate limited: 503

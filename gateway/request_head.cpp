@@ -46,6 +46,8 @@ constexpr std::array<StatedInMs, 2> stated_in_ms{{
     {"x-headgate-ttft-ms", "x-headgate-ttft-ms must be a whole number of milliseconds", &Budgets::content_by},
 }};
 
+constexpr std::string_view class_header = "x-headgate-class";
+
 // One that is too large is the largest there is.
 bool read_whole_number(std::string_view text, std::uint64_t& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -124,6 +126,14 @@ std::optional<RefusalAnswer> read_budgets(Exchange& x) {
           return RefusalAnswer{.refusal = Refusal::invalid_header, .detail = message, .param = name};
         ms = std::clamp<std::uint64_t>(ms, 1, deadline_ms_max);
         budgets.*by = after(x.request.received, std::chrono::milliseconds(ms));
+      }
+      if (wire::equals_ignoring_case(field.name, class_header)) {
+        const auto found = std::ranges::find(policies::class_names, field.value);
+        if (found == policies::class_names.end())
+          return RefusalAnswer{.refusal = Refusal::invalid_header,
+                               .detail = "x-headgate-class must be interactive, standard, batch or sheddable",
+                               .param = class_header};
+        budgets.klass = static_cast<policies::Class>(found - policies::class_names.begin());
       }
     } else if (field.id == wire::Name::x_stainless_any) {
       if (wire::equals_ignoring_case(field.name, "x-stainless-timeout")) budgets.timeout = read_seconds(field.value);

@@ -87,7 +87,12 @@ void append_pools(std::string& out, const StateView& view) {
     number(out, ",\"queued_bytes\":", pool.queued_bytes);
     out += ",\"drain_per_s\":";
     append_double(out, pool.drain_per_s);
-    out += '}';
+    out += ",\"queued_by_class\":{";
+    for (std::size_t c = 0; c < policies::classes_n; ++c) {
+      out.append(c == 0 ? "\"" : ",\"").append(policies::class_names[c]).append("\":");
+      append_number(out, pool.queued_by_class[c]);
+    }
+    out += "}}";
   }
 }
 
@@ -99,6 +104,20 @@ void append_routes(std::string& out, const StateView& view) {
     text(out, "{\"name\":", view.names.route(route.id));
     out += ",\"retry_credit\":";
     append_double(out, route.retry_credit);
+    out += '}';
+  }
+}
+
+// Those who have requests, up to so many.
+void append_tenants(std::string& out, const StateView& view) {
+  constexpr std::size_t most = 1000;
+  const auto& tenants = view.snapshot.tenants;
+  for (std::size_t i = 0; i < std::min(tenants.size(), most); ++i) {
+    if (i > 0) out += ',';
+    text(out, "{\"name\":", view.names.tenant(tenants[i].id));
+    number(out, ",\"requests\":", tenants[i].requests);
+    if (const auto& rate = tenants[i].rates.requests; rate.limit > 0) number(out, ",\"requests_left\":", rate.remaining);
+    if (const auto& rate = tenants[i].rates.tokens; rate.limit > 0) number(out, ",\"tokens_left\":", rate.remaining);
     out += '}';
   }
 }
@@ -133,6 +152,8 @@ std::string render_state(const StateView& view) {
   append_backends(out, view);
   out += "],\"pools\":[";
   append_pools(out, view);
+  out += "],\"tenants\":[";
+  append_tenants(out, view);
   out += "],\"routes\":[";
   append_routes(out, view);
   number(out, "],\"reload\":{\"version\":", view.catalog.version);

@@ -146,7 +146,7 @@ Plan plan_requests(const LoadOptions& options) {
     if (plan.prefixes != nullptr) spread_batches(plan.requests, options.seed);
     at_speed(options, duration, plan);
   }
-  plan.classes = {{"", options.model, *slo}};
+  plan.classes = {{.name = "", .model = options.model, .slo = *slo}};
   if (plan.requests.empty() && plan.problem.empty()) plan.problem = "no request arrives within the duration";
   for (std::uint64_t id = 0; id < plan.requests.size() && !says_which_stream; ++id) {
     plan.requests[id].stream = unit(draw(options.seed, id, use_stream)) < options.stream_share;

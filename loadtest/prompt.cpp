@@ -46,9 +46,9 @@ std::string prompt_text(std::uint64_t seed, std::uint64_t id, const Planned& pla
   return text;
 }
 
-std::string request_bytes(const Asking& asking, const std::string& model, std::uint64_t id, const Planned& planned) {
+std::string request_bytes(const Asking& asking, const TrafficClass& of, std::uint64_t id, const Planned& planned) {
   const bool chat = asking.path == Path::chat;
-  std::string body = "{\"model\":" + json_string(model);
+  std::string body = "{\"model\":" + json_string(of.model);
   body += chat ? ",\"messages\":[{\"role\":\"user\",\"content\":\"" : ",\"prompt\":\"";
   body += prompt_text(asking.seed, id, planned);
   body += chat ? "\"}]" : "\"";
@@ -61,6 +61,8 @@ std::string request_bytes(const Asking& asking, const std::string& model, std::u
   request += asking.authority;
   request += "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size());
   if (!asking.api_key.empty()) request += "\r\nAuthorization: Bearer " + asking.api_key;
+  if (of.klass != policies::Class::interactive)
+    request.append("\r\nx-headgate-class: ").append(policies::class_names[static_cast<std::size_t>(of.klass)]);
   request += "\r\n\r\n";
   request += body;
   return request;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "loadtest/trace.hpp"
+#include "loadtest/traffic_class.hpp"
 
 namespace headgate::loadtest {
 
@@ -20,7 +21,7 @@ struct Asking {
   std::string authority, api_key;
   std::uint64_t seed = 1;
 };
-std::string request_bytes(const Asking& asking, const std::string& model, std::uint64_t id, const Planned& planned);
+std::string request_bytes(const Asking& asking, const TrafficClass& of, std::uint64_t id, const Planned& planned);
 
 std::string json_string(std::string_view text);  // with its quotes
 

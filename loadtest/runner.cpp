@@ -68,7 +68,7 @@ class Runner {
       flight->stream = plan_[next_].stream;
       const std::uint8_t traffic_class = plan_[next_].traffic_class;
       flight->answer.gaps_into(&result_.tally.itl(traffic_class));
-      flight->bytes = request_bytes(settings_.asking, settings_.classes[traffic_class].model, next_, plan_[next_]);
+      flight->bytes = request_bytes(settings_.asking, settings_.classes[traffic_class], next_, plan_[next_]);
       result_.records[next_].traffic_class = traffic_class;
       flight->deadline = begin_ + plan_[next_].at + settings_.timeout;
       result_.records[next_].intended = plan_[next_].at;

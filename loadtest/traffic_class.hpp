@@ -5,6 +5,7 @@
 #include <string>
 
 #include "loadtest/slo.hpp"
+#include "policies/plan.hpp"
 
 namespace headgate::loadtest {
 
@@ -13,6 +14,9 @@ inline constexpr std::size_t traffic_classes_max = 64;
 struct TrafficClass {
   std::string name;   // empty: the only one, of a plan without a workload
   std::string model;  // a route of the gateway
+  policies::Class klass = policies::Class::interactive;
+  std::string tenant{};  // simulated traffic only; empty: nobody's
+  policies::TenantId tenant_id{};
   Slo slo{};
 };
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "backends/text_file.hpp"
+#include "config/bind_policies.hpp"
 #include "config/field.hpp"
 #include "config/forms.hpp"
 #include "config/read.hpp"
@@ -48,6 +49,8 @@ struct Describe<loadtest::WorkloadClass> {
     using W = loadtest::WorkloadClass;
     constexpr Range<std::uint32_t> tokens{1, loadtest::trace_tokens_max};
     return std::tuple{field("model", &W::model, "What is asked for.", forms::model),
+                      field("class", &W::klass, "As x-headgate-class."),
+                      field("tenant", &W::tenant, "Who asks; only for simulate.", forms::name),
                       required(field("rate", &W::rate, "Requests per second, over time.", List<Any>{1, 10'000, {}})),
                       field("arrivals", &W::arrivals, "How the gaps are distributed."),
                       field("cv", &W::cv, "Coefficient of variation of the gaps, with gamma.", Range<double>{0.05, 20}),
@@ -185,7 +188,7 @@ WorkloadResult read_workload(std::string_view text, const std::string& name, con
   for (const auto& [class_name, one] : result.workload.classes) {
     if (!result.problem.empty()) break;
     const auto limits = parse_slo(one.slo.empty() ? slo : one.slo, result.problem);
-    if (limits) result.classes.push_back({class_name, one.model, *limits});
+    if (limits) result.classes.push_back({class_name, one.model, one.klass, one.tenant, {}, *limits});
   }
   return result;
 }

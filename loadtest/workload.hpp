@@ -5,7 +5,7 @@
 //     "classes": {
 //       "chat": {"model": "chat", "rate": [{"per_s": 4}, {"at": "2m", "per_s": 40}, {"at": "130s", "per_s": 4}],
 //                "arrivals": "gamma", "cv": 2, "lengths": "azure-conv", "slo": "ttft=1s,tpot=50ms"},
-//       "batch": {"model": "batch", "rate": [{"per_s": 0}, {"at": "10m", "per_s": 5, "ramp": true}],
+//       "batch": {"model": "chat", "class": "batch", "rate": [{"per_s": 0}, {"at": "10m", "per_s": 5, "ramp": true}],
 //                 "prompt_tokens": 8000, "output_tokens": 200, "stream_share": 0}
 //     }
 //   }
@@ -35,6 +35,8 @@ struct RatePoint {
 
 struct WorkloadClass {
   std::string model = "chat";
+  policies::Class klass = policies::Class::interactive;
+  std::string tenant{};  // simulated traffic only
   std::vector<RatePoint> rate{};  // by time, the first at 0
   Gaps arrivals = Gaps::poisson;
   double cv = 1;  // of the gaps, with gamma

@@ -22,12 +22,20 @@ std::optional<double> Forecast::drain_per_s(Time now, std::uint32_t in_flight) c
   return std::max(releases_.at(now), floor);
 }
 
-std::optional<Nanos> Forecast::wait(Time now, std::uint32_t ahead_of_it, std::uint32_t in_flight, bool repeat) const {
-  std::optional<double> drain = drain_per_s(now, in_flight);
+std::optional<Nanos> Forecast::wait(Time now, const Place& place, std::uint32_t in_flight) const {
+  const std::optional<double> drain = drain_per_s(now, in_flight);
   if (!drain) return std::nullopt;
-  if (repeat) *drain -= arrivals_.at(now);
-  const double ahead = static_cast<double>(ahead_of_it) + 1;
-  const double wait_s = *drain * longest_wait_s <= ahead ? longest_wait_s : ahead / *drain;
+  double rate = *drain;
+  if (place.repeat) {
+    rate -= arrivals_.at(now);
+  } else {
+    for (std::size_t other = 0; other < classes_n; ++other) {
+      if (other != static_cast<std::size_t>(place.klass) && starts_[other].events() > 0) rate -= starts_[other].at(now);
+    }
+    rate = std::max(rate, place.share * *drain);
+  }
+  const double ahead = static_cast<double>(place.ahead) + 1;
+  const double wait_s = rate * longest_wait_s <= ahead ? longest_wait_s : ahead / rate;
   return Nanos{static_cast<std::int64_t>(wait_s * 1e9)};
 }
 

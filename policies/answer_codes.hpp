@@ -25,7 +25,7 @@ struct AnswerCode {
   ShouldRetry should_retry = ShouldRetry::no;
 };
 
-inline constexpr std::array<AnswerCode, 11> answer_codes{{
+inline constexpr std::array<AnswerCode, 15> answer_codes{{
     {Code::model_not_found, "model_not_found", 404, true, ShouldRetry::no},
     {Code::no_healthy_backend, "no_healthy_backend", 503, true, ShouldRetry::first_time},
     {Code::queue_full, "queue_full", 503, true, ShouldRetry::first_time},
@@ -37,6 +37,10 @@ inline constexpr std::array<AnswerCode, 11> answer_codes{{
     {Code::upstream_auth, "upstream_auth", 502, false, ShouldRetry::no},
     {Code::stream_cut, "stream_cut", 502, false, ShouldRetry::unsaid},
     {Code::no_socket, "upstream_socket", 503, true, ShouldRetry::first_time},
+    {Code::requests_per_minute, "requests_per_minute", 429, true, ShouldRetry::first_time},
+    {Code::tokens_per_minute, "tokens_per_minute", 429, true, ShouldRetry::first_time},
+    {Code::concurrency, "concurrency", 429, true, ShouldRetry::first_time},
+    {Code::request_too_large_for_limit, "request_too_large_for_limit", 429, true, ShouldRetry::no},
 }};
 
 constexpr const AnswerCode& answer_code(Code code) { return answer_codes[static_cast<std::size_t>(code)]; }

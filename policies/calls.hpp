@@ -5,6 +5,7 @@
 
 #include "policies/base/time.hpp"
 #include "policies/ids.hpp"
+#include "policies/plan.hpp"
 
 namespace headgate::policies {
 
@@ -12,7 +13,11 @@ struct Arrival {
   Owner owner{};
   RouteId route{};
   std::uint64_t body_bytes = 0;
-  std::uint32_t prompt_tokens = 0;  // estimate
+  TenantId tenant{};
+  Class klass = Class::interactive;  // asked for; never better than the tenant's
+  std::uint32_t prompt_tokens = 0;   // estimate
+  std::uint32_t max_output_tokens = 0;  // that the caller allows, over all of its choices; 0: unsaid
+  std::uint32_t choices = 1;            // answers wanted
   bool stream = false;
   bool repeat = false;      // an SDK's own retry (x-stainless-retry-count >= 1)
   Time received{};          // first byte of the request: totals and deadlines count from here
@@ -48,6 +53,7 @@ struct Outcome {
   bool overloaded = false;  // an in-band error that says overloaded or rate limited
   std::uint32_t input_tokens = 0;
   std::uint32_t output_tokens = 0;
+  bool estimated = false;  // the tokens are counted by the host, not reported
 };
 
 // Gaps between the contents of streams at one endpoint that have ended since the last report, without those of streams

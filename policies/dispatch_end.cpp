@@ -67,6 +67,7 @@ void Dispatcher::State::ended(Time now, AttemptId attempt, const Outcome& outcom
   const Standing before = endpoints[e].standing;
   judge(now, record, outcome);
   learn_of_limit(record, outcome, now);
+  use(record, outcome);
   record.trial = false;
   end_prefill(record);
   Pool& pool = pools[record.pool];

@@ -67,18 +67,15 @@ void Dispatcher::State::apply_weight(std::uint32_t e) {
 }
 
 // New requests have tried nothing: they are concerned only when a pool has nothing left. Whoever is started or answered
-// leaves its queues, nobody else does, so the next place is read first.
+// leaves its queues, nobody else does.
 void Dispatcher::State::reconsider_waiting(Time now, std::uint32_t e, Orders& orders) {
   for (const Endpoint::Place& place : endpoints[e].places) {
-    const PoolQueue& queue = pools[place.pool].queue;
+    const Pool& pool = pools[place.pool];
+    places.clear();
     for (const Lane lane : lanes) {
-      if (is_new(lane) && pools[place.pool].hopeful > 0) continue;
-      for (std::uint32_t at = Tickets::first(queue, lane); at != Tickets::none;) {
-        const std::uint32_t next = tickets.next(at);
-        reconsider(now, Tickets::slot_of(at), orders);
-        at = next;
-      }
+      if (!is_new(lane) || pool.hopeful == 0) tickets.all(pool.queue, lane, places);
     }
+    for (const std::uint32_t at : places) reconsider(now, Tickets::slot_of(at), orders);
   }
 }
 

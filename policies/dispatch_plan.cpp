@@ -48,6 +48,14 @@ void Dispatcher::State::adopt(Plan& plan) {
     }
   }
   for (std::uint32_t e = 0; e < endpoints.size(); ++e) apply_weight(e);
+  classes = plan.classes;
+  for (Pool& pool : pools) pool.queue.fair().configure(classes);
+  if (tenants.empty()) tenants.resize(1);
+  for (Tenant& tenant : tenants) tenant.configure({});
+  for (const TenantPlan& from : plan.tenants) {
+    if (tenants.size() <= index(from.id)) tenants.resize(index(from.id) + 1);
+    tenants[index(from.id)].configure(from);
+  }
   for (RoutePlan& from : plan.routes) {
     Route& route = routes[index(from.id)];
     route.planned = true;
@@ -61,6 +69,7 @@ void Dispatcher::State::adopt(Plan& plan) {
     route.retry = from.retry;
     route.retry.attempts_max = std::min(from.retry.attempts_max, 255u);  // AttemptId counts in a byte
     route.retry_budget.configure(from.retry);
+    route.default_max_tokens = from.default_max_tokens.value_or(0);
   }
   // Those that left the plan: who came through them may still use what is left of their pools.
   for (Route& route : routes) {
@@ -109,6 +118,7 @@ void Dispatcher::State::replan(Time now, Plan plan, Orders& orders) {
     if (start_somewhere(now, slot, orders)) continue;
     record.stage = Stage::waiting;
     record.wait_by = record.queued_at;
+    set_turn(slot);
     ++waiting;
     // Admitted under the old bounds: not refused now because the new ones are tighter.
     link_allowed(now, slot, false);

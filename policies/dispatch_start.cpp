@@ -25,7 +25,10 @@ RequestId Dispatcher::State::arrive(Time now, const Arrival& arrival, Orders& or
   record.stream = arrival.stream;
   record.repeat = arrival.repeat;
   record.body_bytes = arrival.body_bytes;
-  record.prompt_tokens = arrival.prompt_tokens;
+  record.raw_prompt_tokens = arrival.prompt_tokens;
+  record.choices = arrival.choices;
+  record.tenant = known_tenant(arrival.tenant);
+  record.klass = class_of(arrival);
   record.received = arrival.received;
   record.idle_within = arrival.stream ? arrival.idle_within : Nanos::max();
   if (record.route >= routes.size() || routes[record.route].gone()) {
@@ -33,12 +36,22 @@ RequestId Dispatcher::State::arrive(Time now, const Arrival& arrival, Orders& or
     return id;
   }
   const Route& route = routes[record.route];
+  record.estimate = route.estimator.estimate(arrival.prompt_tokens, arrival.max_output_tokens, arrival.choices,
+                                             route.default_max_tokens);
+  record.reserved_tokens = std::uint64_t{record.estimate.input} + record.estimate.output_q90;
+  if (const auto no = over_limits(now, record, bits(record, Use::advice))) {
+    answer(slot, *no, orders);
+    return id;
+  }
+  tenants[record.tenant].take(now, record.reserved_tokens);
+  record.taken = true;
+  const BudgetOptions& budget = classes[static_cast<std::size_t>(record.klass)].budget;
   const Nanos total = arrival.stream ? route.timeouts.total_stream : route.timeouts.total_unary;
-  record.deadline = route.deadline(arrival, total);
+  record.deadline = route.deadline(arrival, total, budget);
   record.first_token_by = arrival.stream ? std::min(record.deadline, arrival.content_by) : record.deadline;
   record.head_by =
       arrival.stream ? std::min(record.first_token_by, after(arrival.received, arrival.head_within)) : record.deadline;
-  record.content_by = route.content_by(arrival);
+  record.content_by = route.content_by(arrival, budget);
   if (now >= std::min(record.head_by, record.content_by)) {
     answer_expired(now, slot, orders);
   } else if (!start_somewhere(now, slot, orders)) {
@@ -70,21 +83,23 @@ bool Dispatcher::State::start_somewhere(Time now, std::uint32_t slot, Orders& or
 }
 
 bool Dispatcher::State::spills(Time now, const Record& record, const Pool& pool) const {
-  if (spills(now, record.received, record.content_by, record.repeat, pool)) return true;
+  if (spills(now, seeker(record), pool)) return true;
   return record.tried_n > 0 && untried_in(record, static_cast<std::uint32_t>(&pool - pools.data())) == 0;
 }
 
 // One that has tried nothing yet.
-bool Dispatcher::State::spills(Time now, Time received, Time content_by, bool repeat, const Pool& pool) {
-  if (content_by == never || pool.hopeful == 0 || now >= spill_at(received, content_by, pool)) return true;
-  const std::uint32_t ahead = pool.queue.ahead_of(repeat ? Lane::repeats : Lane::fresh);
-  const std::optional<Nanos> wait = pool.forecast.wait(now, ahead, pool.in_flight, repeat);
-  return !admit({wait, pool.forecast.ttft_q90(), content_by - now}).admitted;
+bool Dispatcher::State::spills(Time now, const Seeker& who, const Pool& pool) const {
+  if (who.content_by == never || pool.hopeful == 0 || now >= spill_at(who.received, who.content_by, pool)) return true;
+  return !admit({wait_in(now, pool, who), pool.forecast.ttft_q90(), who.content_by - now}).admitted;
 }
 
-// Until then it may hope for the pool: a tenth of the budget is kept for the way back.
+// Until then it may hope for the pool: as long as it could be predicted to wait and be admitted.
 Time Dispatcher::State::spill_at(Time received, Time content_by, const Pool& pool) {
-  return content_by - (content_by - received) / 10 - pool.forecast.ttft_q90();
+  return content_by - (content_by - received) / 10 * 3 - pool.forecast.ttft_q90();
+}
+
+Seeker Dispatcher::State::seeker(const Record& record) {
+  return {record.received, record.content_by, record.repeat, record.klass, record.tenant};
 }
 
 // The last resort where the configuration allows it: every endpoint is out, and this one only cools down.
@@ -112,16 +127,21 @@ bool Dispatcher::State::start_on_cooling(Time now, std::uint32_t slot, Orders& o
 void Dispatcher::State::start(Time now, std::uint32_t slot, std::uint32_t p, std::uint32_t position, Orders& orders) {
   Record& record = records[slot];
   Pool& pool = pools[p];
-  if (record.stage == Stage::waiting)
+  if (record.stage == Stage::waiting) {
+    charge(now, slot, p);
+    pool.overload.served(now, now - record.queued_at,
+                         std::min(record.content_by - record.received, pool.limits.wait_max));
     stop_waiting(slot);
-  else if (record.attempts == 0 && !record.repeat)
+  } else if (record.attempts == 0 && !record.repeat) {
     pool.forecast.arrived(now);
+  }
+  pool.forecast.started(now, record.klass);
   const routing::Member member = pool.balancer.members()[position];
   Endpoint& endpoint = endpoints[member.endpoint];
   loads.take(member.endpoint);
   record.trial = endpoint.health.half_open_free();
   if (record.trial) endpoint.health.trial_started();
-  endpoint.prefill_tokens += record.prefilling = record.prompt_tokens;
+  endpoint.prefill_tokens += record.prefilling = record.estimate.input;
   refresh(member.endpoint);
   ++pool.in_flight;
   ++endpoint.attempts;

@@ -8,27 +8,32 @@ namespace {
 
 std::int64_t ms(Nanos time) { return std::chrono::duration_cast<std::chrono::milliseconds>(time).count(); }
 
-// Jittered, so that those who are sent away do not come back together.
-Nanos advice(Nanos time, std::uint64_t bits) {
-  return Nanos{static_cast<std::int64_t>(static_cast<double>(time.count()) * (1 + unit(bits) / 2))};
+}  // namespace
+
+std::optional<Nanos> Dispatcher::State::wait_in(Time now, const Pool& pool, const Seeker& who) const {
+  const std::uint32_t ahead = pool.queue.ahead_of(who.lane(), who.klass, who.tenant, tenants[who.tenant].weight());
+  return pool.forecast.wait(now, {ahead, who.repeat, who.klass, pool.queue.fair().share(who.klass)}, pool.in_flight);
 }
 
-Answer no_room(Time now, const Pool& pool, std::uint64_t body_bytes, bool repeat, std::uint64_t bits) {
-  const PoolQueue& queue = pool.queue;
-  const Lane lane = repeat ? Lane::repeats : Lane::fresh;
-  const Nanos drained = pool.forecast.wait(now, queue.ahead_of(lane), pool.in_flight).value_or(1s);
-  Answer answer{.code = Code::queue_full, .retry_after = advice(drained, bits), .repeat_ok = !repeat};
-  if (queue.ahead_of(lane) >= pool.limits.requests_max) {
-    answer.value = queue.ahead_of(lane);
-    answer.limit = pool.limits.requests_max;
+Nanos Dispatcher::State::wait_max(const Pool& pool, Class klass) const {
+  return std::min(pool.limits.wait_max, classes[static_cast<std::size_t>(klass)].wait_max.value_or(Nanos::max()));
+}
+
+Answer Dispatcher::State::no_room(Time now, const Pool& pool, std::uint64_t body_bytes, const Seeker& who,
+                                  std::uint64_t bits) const {
+  const std::uint32_t counted = pool.queue.counted(who.lane());
+  const std::uint64_t room = ceiling(who.klass, pool.limits.requests_max);
+  const Nanos drained = wait_in(now, pool, who).value_or(1s);
+  Answer answer{.code = Code::queue_full, .retry_after = jittered(drained, bits), .repeat_ok = !who.repeat};
+  if (counted >= room) {
+    answer.value = counted;
+    answer.limit = static_cast<std::int64_t>(room);
   } else {
-    answer.value = static_cast<std::int64_t>(queue.bytes_ahead_of(lane) + body_bytes);
-    answer.limit = static_cast<std::int64_t>(pool.limits.bytes_max);
+    answer.value = static_cast<std::int64_t>(pool.queue.bytes_counted(who.lane()) + body_bytes);
+    answer.limit = static_cast<std::int64_t>(ceiling(who.klass, pool.limits.bytes_max));
   }
   return answer;
 }
-
-}  // namespace
 
 // Waits if some pool that its route allows now has room and is predicted to serve it in time; else says why not.
 void Dispatcher::State::queue_fresh(Time now, std::uint32_t slot, Orders& orders) {
@@ -42,14 +47,14 @@ void Dispatcher::State::queue_fresh(Time now, std::uint32_t slot, Orders& orders
     Pool& pool = pools[p];
     if (pool.hopeful == 0) continue;
     if (!record.repeat) pool.forecast.arrived(now);
-    if (!pool.queue.admits(pool.limits, record.lane, record.body_bytes)) {
+    if (!pool.queue.admits(pool.limits, record.lane, record.klass, record.body_bytes)) {
       full = &pool;
     } else {
       const Forecast& forecast = pool.forecast;
-      const auto wait = forecast.wait(now, pool.queue.ahead_of(record.lane), pool.in_flight, record.repeat);
+      const auto wait = wait_in(now, pool, seeker(record));
       const Prospect content{wait, forecast.ttft_q90(), record.content_by - now};
       const Prospect whole{wait, record.stream ? Nanos{0} : forecast.e2e_q90(), record.head_by - now};
-      const Verdict verdict = admit(content, whole, pool.limits.wait_max);
+      const Verdict verdict = admit(content, whole, wait_max(pool, record.klass));
       admitted = admitted || verdict.admitted;
       if (!verdict.admitted && (!late || verdict.excess < late->excess)) late = verdict;
     }
@@ -62,10 +67,10 @@ void Dispatcher::State::queue_fresh(Time now, std::uint32_t slot, Orders& orders
   }
   const std::uint64_t random = bits(record, Use::advice);
   if (late) {
-    const Nanos come_back = advice(late->excess, random);
+    const Nanos come_back = jittered(late->excess, random);
     answer(slot, {Code::deadline_unmeetable, come_back, !record.repeat, ms(late->predicted), ms(late->limit)}, orders);
   } else {
-    answer(slot, no_room(now, *full, record.body_bytes, record.repeat, random), orders);
+    answer(slot, no_room(now, *full, record.body_bytes, seeker(record), random), orders);
   }
 }
 
@@ -75,21 +80,23 @@ std::optional<Answer> Dispatcher::State::turn_away(Time now, const Arrival& arri
   if (index(arrival.route) >= routes.size()) return std::nullopt;
   const Route& route = routes[index(arrival.route)];
   const Nanos total = std::min(route.timeouts.total_unary, route.timeouts.total_stream);
-  const Time content_by = route.content_by(arrival);
-  if (now >= std::min(content_by, route.deadline(arrival, total))) return std::nullopt;
-  const Lane lane = arrival.repeat ? Lane::repeats : Lane::fresh;
+  const Class klass = class_of(arrival);
+  const BudgetOptions& budget = classes[static_cast<std::size_t>(klass)].budget;
+  const Time content_by = route.content_by(arrival, budget);
+  if (now >= std::min(content_by, route.deadline(arrival, total, budget))) return std::nullopt;
+  const Seeker who{arrival.received, content_by, arrival.repeat, klass, known_tenant(arrival.tenant)};
   const Pool* full = nullptr;
   for (const std::uint32_t p : route.pools) {
     const Pool& pool = pools[p];
     if (pool.hopeful > 0) {
-      if (pool.balancer.open().count() > 0 || pool.queue.admits(pool.limits, lane, arrival.body_bytes))
+      if (pool.balancer.open().count() > 0 || pool.queue.admits(pool.limits, who.lane(), klass, arrival.body_bytes))
         return std::nullopt;
       full = &pool;
     }
-    if (!spills(now, arrival.received, content_by, arrival.repeat, pool)) break;
+    if (!spills(now, who, pool)) break;
   }
   if (full == nullptr) return std::nullopt;
-  return no_room(now, *full, arrival.body_bytes, arrival.repeat,
+  return no_room(now, *full, arrival.body_bytes, who,
                  draw(seed, ++turned_away, static_cast<std::uint64_t>(Use::door_advice)));
 }
 
@@ -106,8 +113,15 @@ void Dispatcher::State::wait_in_queue(Time now, std::uint32_t slot) {
   record.queued_at = now;
   record.ticket = ++tickets_drawn;
   record.wait_by = now;
+  record.by_newest = record.lane == Lane::fresh && newest_first(record);
+  set_turn(slot);
   ++waiting;
   link_allowed(now, slot, is_new(record.lane));
+}
+
+bool Dispatcher::State::newest_first(const Record& record) const {
+  const Pool& pool = pools[routes[record.route].pools.front()];
+  return pool.limits.order == QueueOrder::adaptive_lifo && pool.overload.late();
 }
 
 // Links it into every pool that its route allows now and it does not wait in yet, and sets its alarm: the end of its
@@ -122,10 +136,10 @@ void Dispatcher::State::link_allowed(Time now, std::uint32_t slot, bool within_b
     const bool stays = p != route.pools.back() && !spills(now, record, pool);  // judged before it counts itself
     const auto end = record.links.begin() + record.links_n;
     if (std::find(record.links.begin(), end, p) == end && record.links_n < pools_max &&
-        (!within_bounds || pool.queue.admits(pool.limits, record.lane, record.body_bytes))) {
+        (!within_bounds || pool.queue.admits(pool.limits, record.lane, record.klass, record.body_bytes))) {
       tickets.link(pool.queue, slot, record.links_n, record.lane, record.body_bytes);
       record.links[record.links_n++] = p;
-      record.wait_by = std::max(record.wait_by, std::min(start_by, after(record.queued_at, pool.limits.wait_max)));
+      record.wait_by = std::max(record.wait_by, std::min(start_by, after(record.queued_at, wait_max(pool, record.klass))));
     }
     if (stays) spill = spill_at(record.received, record.content_by, pool);
     if (stays) break;
@@ -160,19 +174,21 @@ bool Dispatcher::State::serve_one(Time now, std::uint32_t p, Orders& orders) {
   for (const Lane lane : lanes) {
     std::uint32_t place = Tickets::first(pool.queue, lane);
     while (place != Tickets::none) {
-      const std::uint32_t slot = Tickets::slot_of(place);
-      place = tickets.next(place);
+      const std::uint32_t slot = Tickets::slot_of(place), behind = tickets.next(lane, place);
       const Record& record = records[slot];
       if (is_new(lane) && after(now, pool.forecast.ttft_q50()) > record.content_by) {
         answer_expired(now, slot, orders);  // the unit is for somebody who can still make it
+        place = lane == Lane::fresh ? Tickets::first(pool.queue, lane) : behind;
         continue;
       }
       const std::uint32_t position = pool.balancer.choose(
           loads, record.not_these(),
           {seed, Records::serial(record.id), static_cast<std::uint64_t>(Use::choice) << 8 | record.attempts});
-      if (position == routing::Balancer::none) continue;  // it has tried all that is free
-      start(now, slot, p, position, orders);
-      return true;
+      if (position != routing::Balancer::none) {
+        start(now, slot, p, position, orders);
+        return true;
+      }
+      place = behind;  // it has tried all that is free
     }
   }
   return false;
@@ -223,12 +239,13 @@ void Dispatcher::State::advance(Time now, Orders& orders) {
 }
 
 void Dispatcher::State::release(std::uint32_t slot) {
-  Record& record = records[slot];
+  const Record& record = records[slot];
   if (record.stage == Stage::waiting) stop_waiting(slot);
   if (record.stage == Stage::delayed) {
     request_alarms.clear(slot);
     --waiting;
   }
+  settle(slot);
   records.give_back(slot);
 }
 

@@ -62,6 +62,7 @@ void Dispatcher::snapshot(Snapshot& out) const {
   out.endpoints.clear();
   out.pools.clear();
   out.routes.clear();
+  out.tenants.clear();
   for (std::uint32_t e = 0; e < state.endpoints.size(); ++e) {
     const Endpoint& endpoint = state.endpoints[e];
     const InFlight::Load& load = state.loads[e];
@@ -88,10 +89,17 @@ void Dispatcher::snapshot(Snapshot& out) const {
   for (std::uint32_t p = 0; p < state.pools.size(); ++p) {
     const Pool& pool = state.pools[p];
     if (!pool.planned) continue;
-    out.pools.push_back({PoolId{p}, pool.queue.queued(), pool.queue.bytes(), pool.forecast.release_rate(state.clock)});
+    PoolState shown{PoolId{p}, pool.queue.queued(), pool.queue.bytes(), pool.forecast.release_rate(state.clock)};
+    for (std::size_t c = 0; c < classes_n; ++c)
+      shown.queued_by_class[c] = pool.queue.fair().queued(static_cast<Class>(c));
+    out.pools.push_back(shown);
   }
   for (std::uint32_t r = 0; r < state.routes.size(); ++r) {
     if (state.routes[r].planned) out.routes.push_back({RouteId{r}, state.routes[r].retry_budget.credit()});
+  }
+  for (std::uint32_t t = 0; t < state.tenants.size(); ++t) {
+    const Tenant& tenant = state.tenants[t];
+    if (tenant.open() > 0) out.tenants.push_back({TenantId{t}, tenant.open(), tenant.rates(state.clock)});
   }
   out.requests = state.records.in_use();
   out.waiting = state.waiting;
@@ -111,6 +119,10 @@ bool Dispatcher::restore(std::string_view image) {
   if (!reader.complete()) return false;
   state_ = std::move(state);
   return true;
+}
+
+RateState Dispatcher::rates(Time now, TenantId tenant) const {
+  return state_->tenants[state_->known_tenant(tenant)].rates(now);
 }
 
 bool Dispatcher::servable(Time now, RouteId route) const {

@@ -12,6 +12,7 @@
 // a request is answered at most once; no allocation once the tables have grown to the load.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -55,6 +56,7 @@ struct PoolState {
   std::uint32_t queued = 0;
   std::uint64_t queued_bytes = 0;
   double drain_per_s = 0;  // starts taken from the queue, recent
+  std::array<std::uint32_t, classes_n> queued_by_class{};  // new requests, without repeats and retries
 };
 
 struct RouteState {
@@ -62,10 +64,17 @@ struct RouteState {
   double retry_credit = 0;
 };
 
+struct TenantState {  // of one that has requests
+  TenantId id{};
+  std::uint32_t requests = 0;  // waiting or running
+  RateState rates;
+};
+
 struct Snapshot {
   std::vector<EndpointState> endpoints;
   std::vector<PoolState> pools;
   std::vector<RouteState> routes;
+  std::vector<TenantState> tenants;
   std::uint32_t requests = 0;  // arrived and not ended
   std::uint32_t waiting = 0;   // of these, without an attempt
 };
@@ -98,6 +107,7 @@ class Dispatcher {
   std::string image() const;
   // Goes on from there. False, and nothing is changed: that is no image of this build.
   bool restore(std::string_view image);
+  RateState rates(Time now, TenantId tenant) const;
   // Some backend of the route could be tried now, were a slot free.
   bool servable(Time now, RouteId route) const;
 

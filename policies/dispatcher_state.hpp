@@ -1,9 +1,10 @@
 // The Dispatcher's tables and the steps that its calls are made of. Each part decides by itself (health, limit, queue,
-// admission, retry, routing); here they are only put together, in six files:
+// admission, retry, routing); here they are only put together, in seven files:
 //   dispatch_start.cpp   choose a backend, take its unit, order the attempt
 //   dispatch_wait.cpp    queue, expire, serve who waits, answer
 //   dispatch_end.cpp     an attempt is over: give back, fail over or answer
 //   dispatch_health.cpp  endpoints going out of use and coming back
+//   dispatch_tenant.cpp  what a tenant may have, and what it is charged
 //   dispatch_limit.cpp   how many attempts an endpoint may have
 //   dispatch_plan.cpp    a new configuration over running state
 // Indices into the tables are ids as numbers. Invariant between calls: no ticket waits in a pool for a unit that is
@@ -17,6 +18,7 @@
 #include "policies/adaptive_limit.hpp"
 #include "policies/admission.hpp"
 #include "policies/alarms.hpp"
+#include "policies/base/random.hpp"
 #include "policies/dispatcher.hpp"
 #include "policies/health.hpp"
 #include "policies/limit.hpp"
@@ -24,6 +26,9 @@
 #include "policies/record.hpp"
 #include "policies/retry.hpp"
 #include "policies/routing/balancer.hpp"
+#include "policies/standing_overload.hpp"
+#include "policies/tenant.hpp"
+#include "policies/token_estimator.hpp"
 
 namespace headgate::policies {
 
@@ -78,11 +83,12 @@ struct Pool {
   QueueOptions limits;
   PoolQueue queue;
   Forecast forecast;
+  StandingOverload overload;
   std::uint32_t in_flight = 0;                                   // attempts made through this pool
   std::uint32_t up = 0, eligible = 0, hopeful = 0, ejected = 0;  // members by standing
   template <class A>
   void image(A& a) {
-    a(planned, balancer, limits, queue, forecast, in_flight, up, eligible, hopeful, ejected);
+    a(planned, balancer, limits, queue, forecast, overload, in_flight, up, eligible, hopeful, ejected);
   }
 };
 
@@ -93,19 +99,37 @@ struct Route {
   TimeoutOptions timeouts;
   RetryOptions retry;
   RetryBudget retry_budget;
+  TokenEstimator estimator;
+  std::uint32_t default_max_tokens = 0;
   bool gone() const { return !planned && pools.empty(); }
   template <class A>
   void image(A& a) {
-    a(planned, pools, budget, timeouts, retry, retry_budget);
+    a(planned, pools, budget, timeouts, retry, retry_budget, estimator, default_max_tokens);
   }
-  Time deadline(const Arrival& arrival, Nanos attempt_total) const {
-    return std::min({arrival.deadline, after(arrival.received, attempt_total),
-                     after(arrival.received, budget.total.value_or(Nanos::max()))});
+  // With the budget of the request's class.
+  Time deadline(const Arrival& arrival, Nanos attempt_total, const BudgetOptions& klass) const {
+    const Nanos total = std::min(budget.total.value_or(Nanos::max()), klass.total.value_or(Nanos::max()));
+    return std::min(arrival.deadline, after(arrival.received, std::min(attempt_total, total)));
   }
-  Time content_by(const Arrival& arrival) const {
-    return std::min(arrival.content_by, after(arrival.received, budget.ttft.value_or(Nanos::max())));
+  Time content_by(const Arrival& arrival, const BudgetOptions& klass) const {
+    const Nanos ttft = std::min(budget.ttft.value_or(Nanos::max()), klass.ttft.value_or(Nanos::max()));
+    return std::min(arrival.content_by, after(arrival.received, ttft));
   }
 };
+
+// Who looks for a place in a queue.
+struct Seeker {
+  Time received{}, content_by{};
+  bool repeat = false;
+  Class klass = Class::interactive;
+  std::uint32_t tenant = 0;
+  Lane lane() const { return repeat ? Lane::repeats : Lane::fresh; }
+};
+
+// Of advice, so that those who are sent away do not come back together.
+inline Nanos jittered(Nanos time, std::uint64_t bits) {
+  return Nanos{static_cast<std::int64_t>(static_cast<double>(time.count()) * (1 + unit(bits) / 2))};
+}
 
 // What a draw is for; a request's attempt number keeps its draws apart.
 enum class Use : std::uint64_t { choice, backoff, advice, door_advice };
@@ -114,17 +138,19 @@ struct Dispatcher::State {
   std::vector<Endpoint> endpoints;
   std::vector<Pool> pools;
   std::vector<Route> routes;
+  std::vector<Tenant> tenants;
+  ClassPlans classes = default_classes();
   InFlight loads;
   Records records;
   Tickets tickets;
   Alarms request_alarms, endpoint_alarms;
-  std::vector<std::uint32_t> woken;  // scratch of advance()
+  std::vector<std::uint32_t> woken, places;  // scratch of advance() and reconsider_waiting()
   std::uint64_t seed = 1, tickets_drawn = 0, turned_away = 0;
   std::uint32_t waiting = 0;  // waiting or delayed
   Time clock{};               // of the last call
   template <class A>
   void image(A& a) {
-    a(endpoints, pools, routes, loads, records, tickets, request_alarms, endpoint_alarms, seed, tickets_drawn,
+    a(endpoints, pools, routes, tenants, classes, loads, records, tickets, request_alarms, endpoint_alarms, seed, tickets_drawn,
       turned_away, waiting, clock);
   }
 
@@ -134,8 +160,9 @@ struct Dispatcher::State {
   bool start_on_cooling(Time now, std::uint32_t slot, Orders& orders);
   void start(Time now, std::uint32_t slot, std::uint32_t pool, std::uint32_t position, Orders& orders);
   bool spills(Time now, const Record& record, const Pool& pool) const;
-  static bool spills(Time now, Time received, Time content_by, bool repeat, const Pool& pool);
+  bool spills(Time now, const Seeker& who, const Pool& pool) const;
   static Time spill_at(Time received, Time content_by, const Pool& pool);
+  static Seeker seeker(const Record& record);
   bool hopeful(const Record& record) const;
   bool has_untried(const Record& record) const;
   std::uint32_t untried_in(const Record& record, std::uint32_t pool) const;
@@ -143,8 +170,12 @@ struct Dispatcher::State {
 
   // dispatch_wait.cpp
   std::optional<Answer> turn_away(Time now, const Arrival& arrival, Orders& orders);
+  std::optional<Nanos> wait_in(Time now, const Pool& pool, const Seeker& who) const;
+  Nanos wait_max(const Pool& pool, Class klass) const;
+  Answer no_room(Time now, const Pool& pool, std::uint64_t body_bytes, const Seeker& who, std::uint64_t bits) const;
   void queue_fresh(Time now, std::uint32_t slot, Orders& orders);
   void queue_at_head(Time now, std::uint32_t slot);
+  bool newest_first(const Record& record) const;
   void link_allowed(Time now, std::uint32_t slot, bool within_bounds);
   void wait_in_queue(Time now, std::uint32_t slot);
   void stop_waiting(std::uint32_t slot);
@@ -157,6 +188,15 @@ struct Dispatcher::State {
   void answer_unhealthy(Time now, std::uint32_t slot, Orders& orders);
   void answer_expired(Time now, std::uint32_t slot, Orders& orders);
   void release(std::uint32_t slot);
+
+  // dispatch_tenant.cpp
+  Class class_of(const Arrival& arrival) const;
+  std::uint32_t known_tenant(TenantId id) const;
+  std::optional<Answer> over_limits(Time now, const Record& record, std::uint64_t bits) const;
+  void set_turn(std::uint32_t slot);
+  void charge(Time now, std::uint32_t slot, std::uint32_t pool);
+  void use(Record& record, const Outcome& outcome);
+  void settle(std::uint32_t slot);
 
   // dispatch_end.cpp
   void ended(Time now, AttemptId attempt, const Outcome& outcome, Orders& orders);

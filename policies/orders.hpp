@@ -35,6 +35,11 @@ enum class Code : std::uint8_t {
   upstream_auth,  // our own credentials were refused by every pool tried
   stream_cut,     // failed after commit: one error event, then close
   no_socket,      // the host itself had no room for a connection to a backend
+  // The tenant's own limits; value: what was asked for (of concurrency: what it has), limit: what there is
+  requests_per_minute,
+  tokens_per_minute,
+  concurrency,
+  request_too_large_for_limit,  // more tokens than its limit per minute: it never fits
 };
 
 // The end of a request that no backend answers. At most one a request, and none after a successful attempt.
@@ -43,6 +48,15 @@ struct Answer {
   Nanos retry_after{0};    // 0: no advice to give
   bool repeat_ok = false;  // x-should-retry
   std::int64_t value = 0, limit = 0;
+};
+
+// What is left of a tenant's limits, for x-ratelimit headers.
+struct RateState {
+  struct Rate {
+    std::uint64_t limit = 0, remaining = 0;  // limit 0: there is none
+    Nanos full_in{0};                        // until all of it is there again
+  };
+  Rate requests, tokens;
 };
 
 struct Order {

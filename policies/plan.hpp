@@ -2,9 +2,11 @@
 // Ids are dense small integers (see ids.hpp); a Plan lists what exists now, so an id left out is being drained.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "policies/base/time.hpp"
@@ -17,6 +19,10 @@ using namespace std::chrono_literals;
 enum class Balance : std::uint8_t { round_robin, weighted, least_in_flight, p2c };
 enum class PoolOrder : std::uint8_t { priority };  // pools in the order written; the next one when it must
 enum class LimitMode : std::uint8_t { fixed, adaptive };
+enum class QueueOrder : std::uint8_t { deadline, fifo, adaptive_lifo };  // of one tenant's requests
+enum class Class : std::uint8_t { interactive, standard, batch, sheddable };
+inline constexpr std::size_t classes_n = 4;
+inline constexpr std::array<std::string_view, classes_n> class_names{"interactive", "standard", "batch", "sheddable"};
 enum class LastCooling : std::uint8_t { refuse, attempt };  // what to do when every backend left is cooling down
 
 struct HealthOptions {
@@ -69,9 +75,10 @@ struct QueueOptions {
   std::uint32_t requests_max = 1000;
   std::uint64_t bytes_max = 256ull << 20;
   Nanos wait_max = 30s;
+  QueueOrder order = QueueOrder::deadline;
   template <class A>
   void image(A& a) {
-    a(requests_max, bytes_max, wait_max);
+    a(requests_max, bytes_max, wait_max, order);
   }
 };
 
@@ -120,6 +127,45 @@ struct BudgetOptions {
   }
 };
 
+// What a class of requests is worth where requests wait. Its ceiling in the queues: queue.hpp.
+struct ClassOptions {
+  std::uint32_t weight = 1;  // of the tokens served while several classes wait
+  double floor = 0;          // share of them that it has at least
+  std::optional<Nanos> wait_max{};  // as a pool's
+  BudgetOptions budget{};           // as a route's
+  template <class A>
+  void image(A& a) {
+    a(weight, floor, wait_max, budget);
+  }
+};
+
+using ClassPlans = std::array<ClassOptions, classes_n>;  // by Class
+constexpr ClassPlans default_classes() {
+  return {{{.weight = 8, .floor = 0.5},
+           {.weight = 4, .floor = 0.2},
+           {.weight = 2, .floor = 0.05},
+           {.weight = 1, .floor = 0}}};
+}
+
+// What a tenant may have: a request that is over it is refused at the door.
+struct TenantLimits {
+  std::optional<std::uint64_t> requests_per_minute{}, tokens_per_minute{};  // so many at once, too
+  std::optional<std::uint32_t> concurrency{};                               // waiting or running
+  template <class A>
+  void image(A& a) {
+    a(requests_per_minute, tokens_per_minute, concurrency);
+  }
+};
+
+struct TenantPlan {
+  TenantId id{};
+  std::uint32_t weight = 1;  // of the tokens served while several tenants of a class wait
+  Class klass = Class::interactive;  // the best its requests may have
+  TenantLimits limits{};
+};
+
+inline constexpr std::uint32_t pools_max = 8;  // of a route
+
 struct RoutePlan {
   RouteId id{};
   std::vector<PoolId> pools;  // 1 to 8
@@ -127,12 +173,15 @@ struct RoutePlan {
   BudgetOptions budget;
   TimeoutOptions timeouts;
   RetryOptions retry;
+  std::optional<std::uint32_t> default_max_tokens{};  // of an answer whose caller sets no limit, for estimates
 };
 
 struct Plan {
   std::vector<EndpointPlan> endpoints;
   std::vector<PoolPlan> pools;
   std::vector<RoutePlan> routes;
+  std::vector<TenantPlan> tenants;  // one that is not listed has the defaults
+  ClassPlans classes = default_classes();
   std::uint64_t seed = 1;
 };
 

@@ -11,6 +11,7 @@
 #include "policies/calls.hpp"
 #include "policies/orders.hpp"
 #include "policies/queue.hpp"
+#include "policies/token_estimator.hpp"
 
 namespace headgate::policies {
 
@@ -39,7 +40,16 @@ struct Record {
   std::uint32_t pool = 0, endpoint = 0;          // of the attempt out
   std::array<std::uint32_t, 8> tried{};          // endpoints not to use again; beyond 8 the oldest is forgotten
   std::array<std::uint32_t, pools_max> links{};  // pools it is queued in
-  std::uint32_t prompt_tokens = 0;
+  std::uint32_t tenant = 0;
+  Class klass = Class::interactive;
+  std::uint32_t raw_prompt_tokens = 0, choices = 1;  // as the arrival said
+  TokenEstimate estimate;
+  std::uint64_t reserved_tokens = 0;
+  bool taken = false;      // of its tenant's limits
+  bool by_newest = false;  // it came to a queue that is late
+  std::uint64_t used_tokens = 0, used_cost = 0;  // by its attempts; cost: output counts double
+  FairQueue::Charge charge;                      // in the queue of pool `charged_in`
+  std::uint32_t charged_in = 0;
   std::uint32_t prefilling = 0;  // of them, counted at the endpoint of the attempt out until its first content
   std::uint64_t body_bytes = 0;
   std::uint64_t ticket = 0;  // order of queueing
@@ -53,8 +63,10 @@ struct Record {
   template <class A>
   void image(A& a) {
     a(id, stage, lane, why, fallback, stream, repeat, committed, gone, trial, free_retry_used, attempts, waits_alone,
-      tried_n, links_n, owner.shard, owner.slot, route, pool, endpoint, tried, links, prompt_tokens, prefilling,
-      body_bytes, ticket, received, deadline, head_by, first_token_by, content_by, idle_within, started_at, content_at,
+      tried_n, links_n, owner.shard, owner.slot, route, pool, endpoint, tried, links, tenant, klass, raw_prompt_tokens,
+      choices, estimate.input, estimate.output_q50, estimate.output_q90, reserved_tokens, taken,
+      by_newest, used_tokens, used_cost, charge, charged_in,
+      prefilling, body_bytes, ticket, received, deadline, head_by, first_token_by, content_by, idle_within, started_at, content_at,
       queued_at, wait_by);
   }
 };

@@ -80,6 +80,16 @@ std::optional<SimSettings> prepare(const SimulateOptions& options, const std::st
   for (const TrafficClass& one : classes) {
     if (!settings.catalog->routes.contains(one.model)) problem = unknown("model", one.model, routes);
   }
+  const std::vector<std::string>& tenants = settings.catalog->tenant_names;
+  for (TrafficClass& one : settings.classes) {
+    if (one.tenant.empty()) continue;
+    const auto at = std::ranges::find(tenants, one.tenant);
+    if (at == tenants.end()) {
+      problem = unknown("tenant", one.tenant, tenants);
+    } else {
+      one.tenant_id = settings.catalog->plan.tenants[static_cast<std::size_t>(at - tenants.begin())].id;
+    }
+  }
   if (problem.empty()) problem = choose_profiles(options.profiles, *settings.catalog, settings.profiles);
   settings.callers = {.retries = options.retries, .seed = options.load.seed};
   if (!options.patience.empty()) {

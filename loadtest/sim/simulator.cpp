@@ -120,8 +120,8 @@ class Simulator {
   void send(std::uint32_t request) {
     const Planned& planned = plan_[request];
     if (record(request).outcome != Outcome::pending) return;  // left meanwhile
-    const std::string& model = settings_.classes[planned.traffic_class].model;
-    const auto route = catalog_->routes.find(model);
+    const TrafficClass& of = settings_.classes[planned.traffic_class];
+    const auto route = catalog_->routes.find(of.model);
     if (route == catalog_->routes.end()) return conclude(request, Outcome::refused, "model_not_found");
     live_[request].sent = now_;
     record(request).resent_after_ms = whole_ms(now_ - start - record(request).intended);
@@ -130,6 +130,8 @@ class Simulator {
                                            {.owner = {.shard = 0, .slot = request},
                                             .route = route->second.id,
                                             .body_bytes = planned.input * body_bytes_per_token,
+                                            .tenant = of.tenant_id,
+                                            .klass = of.klass,
                                             .prompt_tokens = planned.input,
                                             .stream = planned.stream,
                                             .repeat = record(request).sends > 1,

@@ -38,6 +38,10 @@ class Filler {
     field.resize(2);
     for (T& element : field) one(element);
   }
+  template <class T, std::size_t N>
+  void one(std::array<T, N>& field) {
+    for (T& element : field) one(element);
+  }
   template <class... T>
   void one(std::variant<T...>& field) {
     std::visit([this](auto& value) { one(value); }, field);
@@ -129,8 +133,11 @@ TEST(EventCodec, TakesNoValueThatMeansNothing) {
 
 // Whoever adds a field to one of these must name it in visit() too: then the number here changes.
 TEST(EventCodec, NamesEveryField) {
-  [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11] = policies::Arrival{};
-  [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6] = policies::Outcome{};
+  [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15] = policies::Arrival{};
+  [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7] = policies::Outcome{};
+  [[maybe_unused]] const auto& [c1, c2, c3, c4] = policies::ClassOptions{};
+  [[maybe_unused]] const auto& [v1, v2, v3] = policies::TenantLimits{};
+  [[maybe_unused]] const auto& [x1, x2, x3, x4] = policies::TenantPlan{};
   [[maybe_unused]] const auto& [s1, s2, s3, s4, s5, s6, s7, s8, s9] = policies::Start{};
   [[maybe_unused]] const auto& [w1, w2, w3, w4, w5] = policies::Answer{};
   [[maybe_unused]] const auto& [d1, d2] = policies::HandSetting{};
@@ -140,12 +147,12 @@ TEST(EventCodec, NamesEveryField) {
   [[maybe_unused]] const auto& [g1, g2] = policies::BudgetOptions{};
   [[maybe_unused]] const auto& [k1, k2, k3] = policies::Progress{};
   [[maybe_unused]] const auto& [b1, b2, b3] = policies::BackendPlan{};
-  [[maybe_unused]] const auto& [q1, q2, q3] = policies::QueueOptions{};
+  [[maybe_unused]] const auto& [q1, q2, q3, q4] = policies::QueueOptions{};
   [[maybe_unused]] const auto& [p1, p2, p3, p4] = policies::PoolPlan{};
   [[maybe_unused]] const auto& [r1, r2, r3, r4, r5, r6, r7] = policies::RetryOptions{};
   [[maybe_unused]] const auto& [t1, t2, t3, t4, t5, t6] = policies::TimeoutOptions{};
-  [[maybe_unused]] const auto& [u1, u2, u3, u4, u5, u6] = policies::RoutePlan{};
-  [[maybe_unused]] const auto& [n1, n2, n3, n4] = policies::Plan{};
+  [[maybe_unused]] const auto& [u1, u2, u3, u4, u5, u6, u7] = policies::RoutePlan{};
+  [[maybe_unused]] const auto& [n1, n2, n3, n4, n5, n6] = policies::Plan{};
 }
 
 TEST(EventCodec, ReadsTheFirstLine) {

@@ -80,7 +80,7 @@ struct LiveScreen : testing::Test {
   }
   Names names;
   std::string problem;
-  Tally tally{{{"", "chat", *parse_slo("ttft=1s,tpot=50ms", problem)}}};
+  Tally tally{{{.name = "", .model = "chat", .slo = *parse_slo("ttft=1s,tpot=50ms", problem)}}};
   LiveView view;
   AdminState state;
 };

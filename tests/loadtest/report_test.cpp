@@ -25,7 +25,7 @@ RunResult small_run() {
   RunResult result;
   std::string problem;
   const Slo slo = *parse_slo("ttft=1s,tpot=50ms", problem);
-  result.tally = Tally{{{"", "chat", slo}}};
+  result.tally = Tally{{{.name = "", .model = "chat", .slo = slo}}};
   const auto a = result.names.number("p/a"), full = result.names.number("queue_full");
   result.records = {stream_of(Outcome::ok, a, 100ms, 11, 20ms), stream_of(Outcome::ok, a, 2s, 11, 20ms),
                     stream_of(Outcome::cut, a, 100ms, 3, 20ms)};

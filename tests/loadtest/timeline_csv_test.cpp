@@ -27,7 +27,7 @@ TEST(TimelineCsv, TellsEachSecond) {
                     ended(Outcome::ok, 2s, 2100ms, 2050ms), Record{}};
   std::string problem;
   std::ostringstream out;
-  result.tally = Tally{{{"", "chat", *parse_slo("ttft=250ms", problem)}}};
+  result.tally = Tally{{{.name = "", .model = "chat", .slo = *parse_slo("ttft=250ms", problem)}}};
   write_timeline(out, result);
   EXPECT_EQ(out.str(),
             "second,sent,ok,refused,failed,cut,left,good,in_progress,ttft_p50_ms,ttft_p99_ms\n"

@@ -58,8 +58,8 @@ plant(bounds_of_the_queue_forgotten dispatch_wait.cpp
   [[  ++waiting;
   link_allowed(now, slot, !PLANTED && is_new(record.lane));]])
 plant(waits_past_its_deadline dispatch_wait.cpp
-  [[std::min(start_by, after(record.queued_at, pool.limits.wait_max))]]
-  [[std::min(PLANTED ? never : start_by, after(record.queued_at, pool.limits.wait_max))]])
+  [[std::min(start_by, after(record.queued_at, wait_max(pool, record.klass)))]]
+  [[std::min(PLANTED ? never : start_by, after(record.queued_at, wait_max(pool, record.klass)))]])
 plant(answer_leaves_its_record dispatch_wait.cpp
   [[  orders.push_back({records[slot].owner, records[slot].id, answer});
   release(slot);]]
@@ -82,7 +82,7 @@ plant(freed_slot_serves_nobody dispatch_end.cpp
 plant(over_the_limit dispatch_health.cpp
   [[now.open = now.eligible && loads[e].free() &&]]
   [[now.open = now.eligible && (PLANTED || loads[e].free()) &&]])
-plant(alarm_heap_loses_one alarms.cpp
+plant(alarm_heap_loses_one ranking.cpp
   [[if (last.key == key) return;]]
   [[if (last.key == key || PLANTED) return;]])
 plant(drained_by_hand_still_serves dispatch_health.cpp

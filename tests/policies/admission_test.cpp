@@ -29,31 +29,47 @@ TEST(WindowQuantile, IsTheNearestRankOfTheLastSixtyFour) {
 TEST(Forecast, IsUnknownUnderTwentyReleases) {
   Forecast forecast;
   for (int i = 0; i < 19; ++i) forecast.released(at(i * 100ms), 1s);
-  EXPECT_FALSE(forecast.wait(at(2s), 5, 10));
+  EXPECT_FALSE(forecast.wait(at(2s), {.ahead = 5}, 10));
   forecast.released(at(1900ms), 1s);
-  EXPECT_TRUE(forecast.wait(at(2s), 5, 10));
+  EXPECT_TRUE(forecast.wait(at(2s), {.ahead = 5}, 10));
 }
 
 TEST(Forecast, WaitsForThoseAheadAtTheDrainRate) {
   Forecast forecast;
   Nanos now = 0s;
   for (int i = 0; i < 400; ++i, now += 50ms) forecast.released(at(now), 100ms);
-  const Nanos wait = *forecast.wait(at(now), 39, 2);
+  const Nanos wait = *forecast.wait(at(now), {.ahead = 39}, 2);
   EXPECT_NEAR(std::chrono::duration<double>(wait).count(), 2.0, 0.1);  // 40 at 20 per second
+}
+
+TEST(Forecast, AClassWaitsForItsShareOrForWhatTheOthersLeave) {
+  Forecast forecast;
+  Nanos now = 0s;
+  for (int i = 0; i < 400; ++i, now += 50ms) {  // 20 per second, three of four starts are another class's
+    forecast.released(at(now), 100ms);
+    forecast.started(at(now), i % 4 == 0 ? Class::batch : Class::interactive);
+  }
+  const auto wait_s = [&](Class klass, double share) {
+    const Forecast::Place place{.ahead = 19, .klass = klass, .share = share};
+    return std::chrono::duration<double>(*forecast.wait(at(now), place, 2)).count();
+  };
+  EXPECT_NEAR(wait_s(Class::batch, 0.1), 4.0, 0.4);         // 20 at the 5 per second that are left
+  EXPECT_NEAR(wait_s(Class::batch, 0.5), 2.0, 0.1);         // 20 at the 10 that are its own
+  EXPECT_NEAR(wait_s(Class::interactive, 0.1), 1.33, 0.1);  // 20 at 15
 }
 
 TEST(Forecast, AQuietPoolIsNotASlowOne) {
   Forecast forecast;
   for (int i = 0; i < 30; ++i) forecast.released(at(i * 10s), 1s);
   // Now 64 are in flight for about a second each, whatever came out lately.
-  const Nanos wait = *forecast.wait(at(300s), 31, 64);
+  const Nanos wait = *forecast.wait(at(300s), {.ahead = 31}, 64);
   EXPECT_NEAR(std::chrono::duration<double>(wait).count(), 0.5, 0.01);
 }
 
 TEST(Forecast, AStoppedPoolNeverDrains) {
   Forecast forecast;
   for (int i = 0; i < 30; ++i) forecast.released(at(i * 10ms), 10ms);
-  EXPECT_GT(*forecast.wait(at(1000s), 0, 0), 1000s);
+  EXPECT_GT(*forecast.wait(at(1000s), {.ahead = 0}, 0), 1000s);
 }
 
 TEST(Forecast, KeepsStreamsAndUnaryAnswersApart) {

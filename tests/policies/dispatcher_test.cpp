@@ -179,9 +179,9 @@ TEST(Dispatcher, WithALatencyBudgetSpillsOnlyWhenTheWaitBreaksIt) {
   EXPECT_EQ(h.pool(1).queued, 0u);
   const auto d = h.arrive(now);  // predicted 0.8 s: the second pool
   EXPECT_EQ(h.endpoint(d), 1u);
-  h.pass_until(now + 629ms);
+  h.pass_until(now + 489ms);
   EXPECT_TRUE(h.waits(c));
-  h.pass_until(now + 630ms);  // the prediction was wrong: nine tenths of its budget are used up
+  h.pass_until(now + 490ms);  // the prediction was wrong: seven tenths of its budget are used up
   EXPECT_EQ(h.endpoint(c), 1u);
   for (const auto r : {a, b, c, d}) h.end(now + 1s, r, ok());
   h.expect_idle();

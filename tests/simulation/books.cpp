@@ -56,6 +56,7 @@ class Books {
   void look_at_end(const RunResult& result) const {
     check(result.tally.whole().ended == world_.plan.size(), "a request never ended");
     check(seen_.requests == 0 && seen_.waiting == 0, "someone is counted after the end");
+    check(seen_.tenants.empty(), "a tenant's request is counted after the end");
     std::uint64_t attempts = 0, ends = 0;
     for (const policies::EndpointState& endpoint : seen_.endpoints)
       check(endpoint.in_flight == 0, "a slot is held after the end");

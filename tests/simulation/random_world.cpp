@@ -34,7 +34,10 @@ json random_pool(Dice& dice, std::uint32_t number, const json& probe, const json
   json pool;
   constexpr const char* balances[] = {"p2c", "least_in_flight", "round_robin", "weighted"};
   pool["balance"] = balances[dice.below(4)];
-  pool["queue"] = {{"requests_max", dice.below(dice.one_in(2) ? 12 : 60)}, {"wait_max", dice.ms(50, 3000)}};
+  constexpr const char* orders[] = {"deadline", "fifo", "adaptive_lifo"};
+  pool["queue"] = {{"requests_max", dice.below(dice.one_in(2) ? 12 : 60)},
+                   {"wait_max", dice.ms(50, 3000)},
+                   {"order", orders[dice.below(3)]}};
   pool["probe"] = probe;
   pool["limit"] = limit;
   const std::uint32_t own = dice.between(1, 4);
@@ -46,6 +49,22 @@ json random_pool(Dice& dice, std::uint32_t number, const json& probe, const json
   // A server of several pools, which share its slots.
   if (dice.one_in(2)) pool["backends"].push_back({{"url", "http://127.0.0.1:9000"}, {"slots", 3}});
   return pool;
+}
+
+constexpr std::array class_words{"interactive", "standard", "batch", "sheddable"};
+
+// Limits, classes and weights that matter to a handful of requests.
+void add_tenants(Dice& dice, json& config) {
+  for (std::uint32_t n = 0; n < 3; ++n) {
+    json tenant = {{"weight", dice.between(1, 4)}, {"class", class_words[dice.below(4)]}};
+    if (dice.one_in(3)) tenant["limits"]["requests_per_minute"] = dice.between(1, 200);
+    if (dice.one_in(3)) tenant["limits"]["tokens_per_minute"] = dice.between(100, 200'000);
+    if (dice.one_in(3)) tenant["limits"]["concurrency"] = dice.between(1, 10);
+    config["tenants"]["t" + std::to_string(n)] = tenant;
+  }
+  if (dice.one_in(3)) config["classes"]["batch"] = {{"weight", dice.between(1, 20)}, {"floor", 0.1}};
+  if (dice.one_in(3)) config["classes"]["interactive"]["budget"]["ttft"] = dice.ms(100, 2000);
+  if (dice.one_in(3)) config["classes"]["sheddable"]["wait_max"] = dice.ms(10, 500);
 }
 
 json random_config(Dice& dice) {
@@ -71,6 +90,7 @@ json random_config(Dice& dice) {
                        {"first_byte", dice.ms(1000, 8000)},
                        {"total_unary", dice.ms(800, 20000)},
                        {"total_stream", dice.ms(800, 20000)}};
+  if (dice.one_in(2)) add_tenants(dice, config);
   return config;
 }
 
@@ -149,7 +169,14 @@ World::World(std::uint64_t seed) {
   Dice dice(mix64(seed));
   const json config = random_config(dice);
   settings.catalog = catalog_of(config);
-  settings.classes = {{"", "chat"}};
+  settings.classes.clear();
+  for (std::uint32_t n = 0; n < 4; ++n) {  // a tenant that the configuration does not know is nobody's
+    settings.classes.push_back({.name = std::to_string(n),
+                                .model = "chat",
+                                .klass = static_cast<policies::Class>(dice.below(4)),
+                                .tenant_id = policies::TenantId{n}});
+  }
+  const bool mixed = dice.one_in(2);
   settings.network = dice.up_to(2ms);
   settings.callers = {.retries = dice.below(3), .seed = seed};
   if (dice.one_in(2)) settings.callers.patience = 100ms + dice.up_to(6s);
@@ -180,7 +207,8 @@ World::World(std::uint64_t seed) {
     plan.push_back({.at = dice.one_in(6) ? span / 2 : dice.up_to(span),  // some all at once
                     .input = dice.between(1, 3000),
                     .output = dice.between(1, 150),
-                    .stream = !dice.one_in(3)});
+                    .stream = !dice.one_in(3),
+                    .traffic_class = static_cast<std::uint8_t>(mixed ? dice.below(4) : 0)});
   }
   std::ranges::stable_sort(plan, {}, &Planned::at);
 }

@@ -1,13 +1,15 @@
-#include "policies/alarms.hpp"
+#include "policies/ranking.hpp"
 
 namespace headgate::policies {
 
-void Alarms::put(std::size_t place, const Entry& entry) {
+template <class Rank>
+void Ranking<Rank>::put(std::size_t place, const Entry& entry) {
   heap_[place] = entry;
   places_[entry.key] = static_cast<std::uint32_t>(place);
 }
 
-void Alarms::rise(std::size_t place, const Entry& entry) {
+template <class Rank>
+void Ranking<Rank>::rise(std::size_t place, const Entry& entry) {
   while (place > 0) {
     const std::size_t parent = (place - 1) / 2;
     if (!entry.before(heap_[parent])) break;
@@ -17,7 +19,8 @@ void Alarms::rise(std::size_t place, const Entry& entry) {
   put(place, entry);
 }
 
-void Alarms::sink(std::size_t place, const Entry& entry) {
+template <class Rank>
+void Ranking<Rank>::sink(std::size_t place, const Entry& entry) {
   for (;;) {
     std::size_t child = 2 * place + 1;
     if (child >= heap_.size()) break;
@@ -29,10 +32,10 @@ void Alarms::sink(std::size_t place, const Entry& entry) {
   put(place, entry);
 }
 
-void Alarms::set(std::uint32_t key, Time at) {
-  if (at == never) return clear(key);
+template <class Rank>
+void Ranking<Rank>::set(std::uint32_t key, Rank rank) {
   if (key >= places_.size()) places_.resize(key + 1, nowhere);
-  const Entry entry{at, key};
+  const Entry entry{rank, key};
   const std::uint32_t place = places_[key];
   if (place == nowhere) {
     heap_.push_back(entry);
@@ -44,7 +47,8 @@ void Alarms::set(std::uint32_t key, Time at) {
   }
 }
 
-void Alarms::clear(std::uint32_t key) {
+template <class Rank>
+void Ranking<Rank>::clear(std::uint32_t key) {
   if (key >= places_.size() || places_[key] == nowhere) return;
   const std::size_t place = places_[key];
   places_[key] = nowhere;
@@ -57,5 +61,8 @@ void Alarms::clear(std::uint32_t key) {
     sink(place, last);
   }
 }
+
+template class Ranking<Time>;
+template class Ranking<std::int64_t>;
 
 }  // namespace headgate::policies
