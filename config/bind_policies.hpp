@@ -147,9 +147,9 @@ struct Describe<policies::TenantLimits> {
     return std::tuple{
         absent_means("none", field("requests_per_minute", &L::requests_per_minute,
                                    "Requests; so many may come at once. More are refused with 429.", number)),
-        absent_means("none",
-                     field("tokens_per_minute", &L::tokens_per_minute,
-                           "Prompt and answer tokens, estimated when a request comes, corrected when it ends.", number)),
+        absent_means(
+            "none", field("tokens_per_minute", &L::tokens_per_minute,
+                          "Prompt and answer tokens, estimated when a request comes, corrected when it ends.", number)),
         absent_means("none", field("concurrency", &L::concurrency, "Requests that wait or run at once.",
                                    Range<std::uint32_t>{1, 1'000'000})),
     };

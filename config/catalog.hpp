@@ -60,7 +60,7 @@ struct Key {
   std::string name;
   std::array<std::uint8_t, 32> sha256{};
   bool every_route = false;
-  std::vector<policies::RouteId> routes;                   // sorted
+  std::vector<policies::RouteId> routes;  // sorted
   policies::TenantId tenant{};
   std::shared_ptr<std::atomic<std::uint64_t>> body_bytes;  // held by its requests; the same one after a reload
 };
@@ -91,7 +91,7 @@ class IdBook {
   policies::BackendId backend(const std::string& pool_and_name, const std::string& host_port);
   policies::PoolId pool(const std::string& name);
   policies::RouteId route(const std::string& name);
-  policies::TenantId tenant(const std::string& name);  // up to 1,000,000
+  policies::TenantId tenant(const std::string& name);        // up to 1,000,000
   std::size_t backends() const { return backends_.size(); }  // ids given out so far
   std::shared_ptr<std::atomic<std::uint64_t>> body_bytes(const std::string& key);
   // By endpoint id: what counts the connections there. It stays with the endpoint, as its health does.

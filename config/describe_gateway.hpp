@@ -133,7 +133,9 @@ struct Describe<KeyOptions> {
                      field("key", &K::key, "The key itself, usually \"${ENV}\".", forms::credential)),
         absent_means("every route",
                      field("routes", &K::routes, "Routes this key may use.", List<Text>{1, 1000, forms::model})),
-        absent_means("one of the key's name", field("tenant", &K::tenant, "Who pays: a name in tenants. Several keys may share it.", forms::name)),
+        absent_means(
+            "one of the key's name",
+            field("tenant", &K::tenant, "Who pays: a name in tenants. Several keys may share it.", forms::name)),
     };
   }
 };

@@ -122,7 +122,8 @@ struct Describe<TenantOptions> {
   static constexpr auto fields() {
     using T = TenantOptions;
     return std::tuple{
-        field("weight", &T::weight, "Share of the tokens served while several tenants wait; raise it for who pays more.",
+        field("weight", &T::weight,
+              "Share of the tokens served while several tenants wait; raise it for who pays more.",
               Range<std::uint32_t>{1, 1000}),
         field("class", &T::klass, "Best class its requests may have; callers may ask for a lower one by header."),
         field("limits", &T::limits, "What it may have; more is refused with 429."),
@@ -135,8 +136,9 @@ struct Describe<ClassOptions> {
   static constexpr auto fields() {
     using C = ClassOptions;
     return std::tuple{
-        absent_means("8, 4, 2, 1 by class", field("weight", &C::weight, "Share of the tokens served while several classes wait.",
-                                          Range<std::uint32_t>{1, 100'000})),
+        absent_means("8, 4, 2, 1 by class",
+                     field("weight", &C::weight, "Share of the tokens served while several classes wait.",
+                           Range<std::uint32_t>{1, 100'000})),
         absent_means("0.5, 0.2, 0.05, 0 by class",
                      field("floor", &C::floor, "Least such share, whatever the weights; together at most 1.",
                            Range<double>{0, 1})),
@@ -175,7 +177,8 @@ struct Describe<Options> {
         field("upstream", &O::upstream, "Connections to backends."),
         field("log", &O::log, "What is written where."),
         field("keys", &O::keys, "Who may call; required unless allow_anonymous is set.", List<Any>{0, 10'000, {}}),
-        field("tenants", &O::tenants, "Who pays for requests: weights and limits. \"anonymous\": callers without a key.",
+        field("tenants", &O::tenants,
+              "Who pays for requests: weights and limits. \"anonymous\": callers without a key.",
               Named{0, 100'000, forms::name, "TENANT"}),
         field("classes", &O::classes, "What a class of requests is worth while requests wait."),
         required(field("pools", &O::pools, "Groups of model servers.", Named{1, 1000, forms::name, "POOL"})),

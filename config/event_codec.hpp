@@ -106,8 +106,8 @@ void visit(A& a, policies::AttemptId& x) {
 }
 template <class A>
 void visit(A& a, policies::Arrival& x) {
-  a(x.owner, x.route, x.body_bytes, x.tenant, x.klass, x.prompt_tokens, x.max_output_tokens, x.choices, x.stream, x.repeat, x.received, x.deadline, x.content_by,
-    x.head_within, x.idle_within);
+  a(x.owner, x.route, x.body_bytes, x.tenant, x.klass, x.prompt_tokens, x.max_output_tokens, x.choices, x.stream,
+    x.repeat, x.received, x.deadline, x.content_by, x.head_within, x.idle_within);
 }
 template <class A>
 void visit(A& a, policies::Outcome& x) {

@@ -97,7 +97,8 @@ class Validator {
       references(place.member("routes"), key.routes, routes_at, routes, "route");
       const Place tenant = place.member("tenant");
       if (tenant.written() && !tenant.faulty() && !options.tenants.contains(key.tenant)) {
-        add(tenant, "is " + in_quotes(key.tenant) + ", must name a tenant of this file" + suggestion(key.tenant, tenants));
+        add(tenant,
+            "is " + in_quotes(key.tenant) + ", must name a tenant of this file" + suggestion(key.tenant, tenants));
       }
     }
   }

@@ -59,7 +59,7 @@ struct RequestState {
   const config::Route* route = nullptr;
   wire::Skim skim;
   policies::RequestId id = policies::RequestId::none;
-  policies::RateState rates;  // of its tenant, when it came
+  policies::RateState rates;                     // of its tenant, when it came
   std::shared_ptr<const config::Target> target;  // of the last attempt
   std::uint32_t attempts = 0;
   policies::Outcome outcome;  // of the last attempt

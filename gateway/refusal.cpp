@@ -15,8 +15,8 @@ using S = ShouldRetry;
 using E = Ending;
 using policies::Code;
 
-constexpr std::string_view invalid = "invalid_request_error", overloaded = "overloaded_error", rate_limit = "rate_limit_error",
-                           timeout = "timeout_error", upstream = "upstream_error";
+constexpr std::string_view invalid = "invalid_request_error", overloaded = "overloaded_error",
+                           rate_limit = "rate_limit_error", timeout = "timeout_error", upstream = "upstream_error";
 
 // What the Dispatcher decides is in its own table.
 constexpr RefusalRow decided(R refusal, policies::Code code, std::string_view type, E ending,

@@ -116,7 +116,8 @@ void append_tenants(std::string& out, const StateView& view) {
     if (i > 0) out += ',';
     text(out, "{\"name\":", view.names.tenant(tenants[i].id));
     number(out, ",\"requests\":", tenants[i].requests);
-    if (const auto& rate = tenants[i].rates.requests; rate.limit > 0) number(out, ",\"requests_left\":", rate.remaining);
+    if (const auto& rate = tenants[i].rates.requests; rate.limit > 0)
+      number(out, ",\"requests_left\":", rate.remaining);
     if (const auto& rate = tenants[i].rates.tokens; rate.limit > 0) number(out, ",\"tokens_left\":", rate.remaining);
     out += '}';
   }

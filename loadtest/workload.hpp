@@ -36,7 +36,7 @@ struct RatePoint {
 struct WorkloadClass {
   std::string model = "chat";
   policies::Class klass = policies::Class::interactive;
-  std::string tenant{};  // simulated traffic only
+  std::string tenant{};           // simulated traffic only
   std::vector<RatePoint> rate{};  // by time, the first at 0
   Gaps arrivals = Gaps::poisson;
   double cv = 1;  // of the gaps, with gamma

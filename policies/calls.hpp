@@ -14,8 +14,8 @@ struct Arrival {
   RouteId route{};
   std::uint64_t body_bytes = 0;
   TenantId tenant{};
-  Class klass = Class::interactive;  // asked for; never better than the tenant's
-  std::uint32_t prompt_tokens = 0;   // estimate
+  Class klass = Class::interactive;     // asked for; never better than the tenant's
+  std::uint32_t prompt_tokens = 0;      // estimate
   std::uint32_t max_output_tokens = 0;  // that the caller allows, over all of its choices; 0: unsaid
   std::uint32_t choices = 1;            // answers wanted
   bool stream = false;

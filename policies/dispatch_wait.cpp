@@ -139,7 +139,8 @@ void Dispatcher::State::link_allowed(Time now, std::uint32_t slot, bool within_b
         (!within_bounds || pool.queue.admits(pool.limits, record.lane, record.klass, record.body_bytes))) {
       tickets.link(pool.queue, slot, record.links_n, record.lane, record.body_bytes);
       record.links[record.links_n++] = p;
-      record.wait_by = std::max(record.wait_by, std::min(start_by, after(record.queued_at, wait_max(pool, record.klass))));
+      record.wait_by =
+          std::max(record.wait_by, std::min(start_by, after(record.queued_at, wait_max(pool, record.klass))));
     }
     if (stays) spill = spill_at(record.received, record.content_by, pool);
     if (stays) break;

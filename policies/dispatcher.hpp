@@ -55,7 +55,7 @@ struct PoolState {
   PoolId id{};
   std::uint32_t queued = 0;
   std::uint64_t queued_bytes = 0;
-  double drain_per_s = 0;  // starts taken from the queue, recent
+  double drain_per_s = 0;                                  // starts taken from the queue, recent
   std::array<std::uint32_t, classes_n> queued_by_class{};  // new requests, without repeats and retries
 };
 

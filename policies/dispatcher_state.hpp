@@ -150,8 +150,8 @@ struct Dispatcher::State {
   Time clock{};               // of the last call
   template <class A>
   void image(A& a) {
-    a(endpoints, pools, routes, tenants, classes, loads, records, tickets, request_alarms, endpoint_alarms, seed, tickets_drawn,
-      turned_away, waiting, clock);
+    a(endpoints, pools, routes, tenants, classes, loads, records, tickets, request_alarms, endpoint_alarms, seed,
+      tickets_drawn, turned_away, waiting, clock);
   }
 
   // dispatch_start.cpp

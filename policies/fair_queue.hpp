@@ -9,8 +9,9 @@
 // that nobody saves up; two tenants who wait all along differ in tokens per weight by at most twice the dearest request
 // and what is expected wrongly of those in flight. The classes' counters are the same rule once more, in place of
 // deficit round robin: it needs no quantum and is as fair.
-// A tenant's counter (a flow) is kept as long as it says something: while it waits, and until those who wait have had as
-// much as it has; when nobody waits any more, everybody begins anew. Constant time but for O(log n) of the heaps; tables grow to the load and stay.
+// A tenant's counter (a flow) is kept as long as it says something: while it waits, and until those who wait have had
+// as much as it has; when nobody waits any more, everybody begins anew. Constant time but for O(log n) of the heaps;
+// tables grow to the load and stay.
 #pragma once
 
 #include <array>

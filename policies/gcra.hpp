@@ -1,5 +1,5 @@
-// A rate limit without a clock or a bucket to refill: the generic cell rate algorithm (ITU-T I.371). At a limit of L units
-// per minute each unit is worth 1/L minutes; tat is when all that was taken will have been earned back.
+// A rate limit without a clock or a bucket to refill: the generic cell rate algorithm (ITU-T I.371). At a limit of L
+// units per minute each unit is worth 1/L minutes; tat is when all that was taken will have been earned back.
 //   wait(n) = max(tat, now) + n/L - now - burst, with a burst of one minute (a whole limit at once); 0: n may be taken
 // n over the burst never fits.
 #pragma once
@@ -30,7 +30,9 @@ class Gcra {
   }
   std::uint64_t remaining(Time now, std::uint64_t per_minute) const {
     const Nanos left = burst - (std::max(tat_, now) - now);
-    return left <= Nanos{0} ? 0 : static_cast<std::uint64_t>(static_cast<double>(left.count()) / minute_ns * static_cast<double>(per_minute));
+    return left <= Nanos{0} ? 0
+                            : static_cast<std::uint64_t>(static_cast<double>(left.count()) / minute_ns *
+                                                         static_cast<double>(per_minute));
   }
   Nanos full_in(Time now) const { return std::max(tat_, now) - now; }
   template <class A>

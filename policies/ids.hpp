@@ -1,5 +1,5 @@
-// Strong ids. Backend, pool, route, endpoint and tenant ids are given out by the configuration and stay with the name for the
-// life of the process (a reload that removes and re-adds a name finds its state); request ids are made by the
+// Strong ids. Backend, pool, route, endpoint and tenant ids are given out by the configuration and stay with the name
+// for the life of the process (a reload that removes and re-adds a name finds its state); request ids are made by the
 // Dispatcher.
 #pragma once
 
@@ -12,7 +12,7 @@ enum class EndpointId : std::uint32_t {};  // one model server address: in-fligh
 enum class BackendId : std::uint32_t {};   // an endpoint in a pool: what a Start names
 enum class PoolId : std::uint32_t {};
 enum class RouteId : std::uint32_t {};
-enum class TenantId : std::uint32_t {};  // who pays; 0: callers without a key
+enum class TenantId : std::uint32_t {};             // who pays; 0: callers without a key
 enum class RequestId : std::uint64_t { none = 0 };  // slot and serial; a stale one is recognised and ignored
 
 template <class Id>

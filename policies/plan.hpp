@@ -129,8 +129,8 @@ struct BudgetOptions {
 
 // What a class of requests is worth where requests wait. Its ceiling in the queues: queue.hpp.
 struct ClassOptions {
-  std::uint32_t weight = 1;  // of the tokens served while several classes wait
-  double floor = 0;          // share of them that it has at least
+  std::uint32_t weight = 1;         // of the tokens served while several classes wait
+  double floor = 0;                 // share of them that it has at least
   std::optional<Nanos> wait_max{};  // as a pool's
   BudgetOptions budget{};           // as a route's
   template <class A>
@@ -159,7 +159,7 @@ struct TenantLimits {
 
 struct TenantPlan {
   TenantId id{};
-  std::uint32_t weight = 1;  // of the tokens served while several tenants of a class wait
+  std::uint32_t weight = 1;          // of the tokens served while several tenants of a class wait
   Class klass = Class::interactive;  // the best its requests may have
   TenantLimits limits{};
 };

@@ -1,13 +1,12 @@
 // Requests that wait: one ticket each, linked into the queue of every pool its route allows now; whoever serves it
 // first unlinks it from all. A queue has lanes, served in this order: evacuees of a dead endpoint and retries, each
-// first in first out; new requests, by class, tenant and deadline (fair_queue.hpp); and repeats, first in first out: what
-// the callers' SDKs send again after a refusal. Repeats are served when nobody else waits: under overload each would
-// take the place of a request that is still in time. Linking and unlinking allocate nothing once the table has grown:
-// the links live in a table of their own, `pools_max` per request slot.
-// Bounds (admits) hold for new requests, whom repeats do not count against, and for repeats, whom everybody counts
-// against; retries were admitted once and are bounded by what is in flight. A class may fill the queue up to its
-// ceiling only, so that the classes above it find room: interactive all of it, standard 95 %, batch 85 %, sheddable 70 %
-// (rounded up).
+// first in first out; new requests, by class, tenant and deadline (fair_queue.hpp); and repeats, first in first out:
+// what the callers' SDKs send again after a refusal. Repeats are served when nobody else waits: under overload each
+// would take the place of a request that is still in time. Linking and unlinking allocate nothing once the table has
+// grown: the links live in a table of their own, `pools_max` per request slot. Bounds (admits) hold for new requests,
+// whom repeats do not count against, and for repeats, whom everybody counts against; retries were admitted once and are
+// bounded by what is in flight. A class may fill the queue up to its ceiling only, so that the classes above it find
+// room: interactive all of it, standard 95 %, batch 85 %, sheddable 70 % (rounded up).
 #pragma once
 
 #include <array>
@@ -37,7 +36,9 @@ class PoolQueue {
   std::uint64_t bytes() const { return bytes_; }
   // Those who count against the bounds of a new ticket of that lane: all but the repeats, for a repeat these too.
   std::uint32_t counted(Lane lane) const { return queued_ - (lane == Lane::repeats ? 0 : of(Lane::repeats).queued); }
-  std::uint64_t bytes_counted(Lane lane) const { return bytes_ - (lane == Lane::repeats ? 0 : of(Lane::repeats).bytes); }
+  std::uint64_t bytes_counted(Lane lane) const {
+    return bytes_ - (lane == Lane::repeats ? 0 : of(Lane::repeats).bytes);
+  }
   bool admits(const QueueOptions& options, Lane lane, Class klass, std::uint64_t bytes) const {
     return counted(lane) < ceiling(klass, options.requests_max) &&
            bytes_counted(lane) + bytes <= ceiling(klass, options.bytes_max);

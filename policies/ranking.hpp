@@ -1,6 +1,6 @@
 // Small integer keys, each with at most one rank, least rank first: a binary heap that knows where each key stands, so
-// that setting, moving or clearing one is O(log n) and nothing stale stays behind. Ties go in order of key, so that runs
-// replay.
+// that setting, moving or clearing one is O(log n) and nothing stale stays behind. Ties go in order of key, so that
+// runs replay.
 #pragma once
 
 #include <cstdint>

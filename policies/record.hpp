@@ -45,8 +45,8 @@ struct Record {
   std::uint32_t raw_prompt_tokens = 0, choices = 1;  // as the arrival said
   TokenEstimate estimate;
   std::uint64_t reserved_tokens = 0;
-  bool taken = false;      // of its tenant's limits
-  bool by_newest = false;  // it came to a queue that is late
+  bool taken = false;                            // of its tenant's limits
+  bool by_newest = false;                        // it came to a queue that is late
   std::uint64_t used_tokens = 0, used_cost = 0;  // by its attempts; cost: output counts double
   FairQueue::Charge charge;                      // in the queue of pool `charged_in`
   std::uint32_t charged_in = 0;
@@ -64,10 +64,9 @@ struct Record {
   void image(A& a) {
     a(id, stage, lane, why, fallback, stream, repeat, committed, gone, trial, free_retry_used, attempts, waits_alone,
       tried_n, links_n, owner.shard, owner.slot, route, pool, endpoint, tried, links, tenant, klass, raw_prompt_tokens,
-      choices, estimate.input, estimate.output_q50, estimate.output_q90, reserved_tokens, taken,
-      by_newest, used_tokens, used_cost, charge, charged_in,
-      prefilling, body_bytes, ticket, received, deadline, head_by, first_token_by, content_by, idle_within, started_at, content_at,
-      queued_at, wait_by);
+      choices, estimate.input, estimate.output_q50, estimate.output_q90, reserved_tokens, taken, by_newest, used_tokens,
+      used_cost, charge, charged_in, prefilling, body_bytes, ticket, received, deadline, head_by, first_token_by,
+      content_by, idle_within, started_at, content_at, queued_at, wait_by);
   }
 };
 

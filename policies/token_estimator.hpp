@@ -1,6 +1,7 @@
 // What a request will cost, before it has been served, from what the answers of its route have told:
-//   input   bytes / 4 (base/tokens.hpp) times the mean of reported / estimated (an answer weighs 1/50 once 50 have come)
-//   output  the caller's cap, or less where a quantile of the last 64 answers is less: q50 for fairness, q90 * 1.1 for
+//   input   bytes / 4 (base/tokens.hpp) times the mean of reported / estimated (an answer weighs 1/50 once 50 have
+//   come) output  the caller's cap, or less where a quantile of the last 64 answers is less: q50 for fairness, q90
+//   * 1.1 for
 //           reservations; until 20 answers have come, the cap or the route's default_max_tokens or 256. n answers are n
 //           times that.
 // Learnt per route: what a tenant sends to one model differs less than models do, and 100,000 tenants would each have
@@ -27,9 +28,12 @@ class TokenEstimator {
   TokenEstimate estimate(std::uint32_t raw_input, std::uint32_t cap, std::uint32_t choices,
                          std::uint32_t default_cap) const {
     const std::uint64_t most = cap != 0 ? cap : ~0u;
-    const std::uint64_t unknown = cap != 0 ? cap : std::uint64_t{default_cap != 0 ? default_cap : prior_output} * choices;
+    const std::uint64_t unknown =
+        cap != 0 ? cap : std::uint64_t{default_cap != 0 ? default_cap : prior_output} * choices;
     const bool known = q50_.samples() >= samples_min;
-    const auto all = [choices](const WindowQuantile& one) { return static_cast<std::uint64_t>(one.value().count()) * choices; };
+    const auto all = [choices](const WindowQuantile& one) {
+      return static_cast<std::uint64_t>(one.value().count()) * choices;
+    };
     return {static_cast<std::uint32_t>(std::min(raw_input * ratio_, 4e9)),
             static_cast<std::uint32_t>(std::min(most, known ? all(q50_) : unknown)),
             static_cast<std::uint32_t>(std::min(most, known ? all(q90_) * 11 / 10 : unknown))};

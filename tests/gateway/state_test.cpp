@@ -35,7 +35,12 @@ TEST(State, ShowsWhatTheGatewayHolds) {
   second.probe_failures_total = 3;
   second.health_changes_total = 1;
   snapshot.endpoints = {first, second};
-  snapshot.pools = {{catalog->plan.pools[0].id, 5, 5000, 2.5}};
+  snapshot.pools = {{catalog->plan.pools[0].id, 5, 5000, 2.5, {3, 2, 0, 0}}};
+  policies::TenantState tenant;
+  tenant.id = catalog->keys[0].tenant;
+  tenant.requests = 6;
+  tenant.rates.requests = {.limit = 60, .remaining = 54};
+  snapshot.tenants = {tenant};
   snapshot.routes = {{catalog->routes.find("big")->second.id, 9.5}};
   snapshot.requests = 7;
   snapshot.waiting = 5;
@@ -53,7 +58,9 @@ TEST(State, ShowsWhatTheGatewayHolds) {
       {"name": "slow/c", "pool": "slow", "endpoint": "127.0.0.1:9002", "health": "ejected", "drained": false, "weight_by_hand": 0, "in_flight": 2,
        "max_in_flight": 4, "prefill_tokens": 700, "mean_gap_us": 20500, "attempts": 10, "failures": 1, "probe_failures": 3, "health_changes": 1, "out_for_ms": 1500,
        "removed": false}],
-    "pools": [{"name": "fast", "queued": 5, "queued_bytes": 5000, "drain_per_s": 2.5}],
+    "pools": [{"name": "fast", "queued": 5, "queued_bytes": 5000, "drain_per_s": 2.5,
+               "queued_by_class": {"interactive": 3, "standard": 2, "batch": 0, "sheddable": 0}}],
+    "tenants": [{"name": "all", "requests": 6, "requests_left": 54}],
     "routes": [{"name": "big", "retry_credit": 9.5}],
     "reload": {"version": 3, "failed": 2, "last_problem": "pools: \"x\""}})");
   EXPECT_EQ(nlohmann::json::parse(text), expected) << text;

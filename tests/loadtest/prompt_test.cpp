@@ -40,7 +40,8 @@ nlohmann::json body_of(const std::string& request) {
 
 TEST(Request, AsksForAStreamWithUsage) {
   Asking asking{Path::chat, "127.0.0.1:8080", "secret", 1};
-  const std::string request = request_bytes(asking, {.name = "", .model = "a \"model\"", .klass = policies::Class::batch}, 0, {Nanos{0}, 30, 7, true});
+  const std::string request = request_bytes(
+      asking, {.name = "", .model = "a \"model\"", .klass = policies::Class::batch}, 0, {Nanos{0}, 30, 7, true});
   EXPECT_TRUE(request.starts_with("POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n"));
   EXPECT_NE(request.find("\r\nAuthorization: Bearer secret\r\n"), request.npos);
   const auto body = body_of(request);

@@ -56,7 +56,8 @@ TEST(Simulator, CountsEveryGapBetweenTokens) {
 TEST(Simulator, TellsClassesQueueWaitAttemptsAndCost) {
   Fleet fleet(1, 1);
   std::string problem;
-  fleet.settings.classes = {{.name = "batch", .model = "chat"}, {.name = "chat", .model = "chat", .slo = *parse_slo("ttft=30ms", problem)}};
+  fleet.settings.classes = {{.name = "batch", .model = "chat"},
+                            {.name = "chat", .model = "chat", .slo = *parse_slo("ttft=30ms", problem)}};
   auto catalog = std::make_shared<config::Catalog>(*fleet.settings.catalog);
   for (auto& target : catalog->targets) {
     if (target == nullptr) continue;

@@ -94,7 +94,8 @@ TEST_F(FairQueueOrder, WhatWasExpectedWronglyIsCorrected) {
   EXPECT_EQ(serve(), 10u);
   queue_.correct(first, table_.turns[0], 250);  // it cost 350
   EXPECT_EQ(serve_all(), (Slots{11, 12, 1, 2}));
-  queue_.correct({.flow = first.flow, .serial = first.serial + 1000}, table_.turns[0], -1000);  // of a flow that is gone
+  queue_.correct({.flow = first.flow, .serial = first.serial + 1000}, table_.turns[0],
+                 -1000);  // of a flow that is gone
 }
 
 TEST_F(FairQueueOrder, ClassesShareByWeightAndNoneStarves) {
@@ -143,7 +144,7 @@ TEST_F(FairQueueOrder, PredictsWhoIsServedBefore) {
   EXPECT_EQ(queue_.ahead(Class::interactive, 2, 4), 0u);
   wait(20, {.tenant = 2, .tokens = 100});
   wait(21, {.tenant = 2, .tokens = 100});
-  EXPECT_EQ(queue_.ahead(Class::interactive, 2, 1), 5u);  // its own two, and three turns of tenant 1
+  EXPECT_EQ(queue_.ahead(Class::interactive, 2, 1), 5u);   // its own two, and three turns of tenant 1
   EXPECT_EQ(queue_.ahead(Class::interactive, 1, 1), 10u);  // everybody
   EXPECT_EQ(queue_.ahead(Class::batch, 1, 1), 0u);
 }

@@ -57,9 +57,9 @@ constexpr std::array class_words{"interactive", "standard", "batch", "sheddable"
 void add_tenants(Dice& dice, json& config) {
   for (std::uint32_t n = 0; n < 3; ++n) {
     json tenant = {{"weight", dice.between(1, 4)}, {"class", class_words[dice.below(4)]}};
-    if (dice.one_in(3)) tenant["limits"]["requests_per_minute"] = dice.between(1, 200);
-    if (dice.one_in(3)) tenant["limits"]["tokens_per_minute"] = dice.between(100, 200'000);
-    if (dice.one_in(3)) tenant["limits"]["concurrency"] = dice.between(1, 10);
+    if (dice.one_in(3)) tenant["limits"]["requests_per_minute"] = dice.between(1, dice.one_in(2) ? 10 : 200);
+    if (dice.one_in(3)) tenant["limits"]["tokens_per_minute"] = dice.between(300, dice.one_in(2) ? 3000 : 50'000);
+    if (dice.one_in(3)) tenant["limits"]["concurrency"] = dice.between(1, 6);
     config["tenants"]["t" + std::to_string(n)] = tenant;
   }
   if (dice.one_in(3)) config["classes"]["batch"] = {{"weight", dice.between(1, 20)}, {"floor", 0.1}};

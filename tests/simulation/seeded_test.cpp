@@ -38,7 +38,8 @@ TEST(SeededWorlds, KeepTheirBooksAndEndEveryRequestOnce) {
        {"start first", "start queued", "start retry", "start evacuation", "answer model_not_found",
         "answer no_healthy_backend", "answer queue_full", "answer deadline_unmeetable", "answer deadline_exceeded",
         "answer upstream_status", "answer upstream_failed", "answer upstream_timeout", "answer upstream_auth",
-        "answer stream_cut", "answer upstream_socket"}) {
+        "answer stream_cut", "answer upstream_socket", "answer requests_per_minute", "answer tokens_per_minute",
+        "answer concurrency", "answer request_too_large_for_limit"}) {
     EXPECT_GE(seen[order], least) << order;
   }
   for (const char* end : {"ok ", "left "}) EXPECT_GE(seen[end], least) << end;
