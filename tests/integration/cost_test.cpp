@@ -101,8 +101,10 @@ TEST_F(Cost, AKeepAliveRequestIsTwoSendsAndFourReceives) {
   SystemCalls calls(gateway.pid());
   ASSERT_TRUE(calls.attached()) << calls.said();
   constexpr int requests = 500;
+  const auto began = now();
   for (int n = 0; n < requests; ++n) ASSERT_EQ(client.ask(thousand_bytes(false)).status, 200);
   std::map<std::string, double> made = calls.end();
+  const double passed_s = std::chrono::duration<double>(now() - began).count();
   std::ostringstream all;
   for (const auto& [name, count] : made) all << name << " " << count / requests << "\n";
   const auto per_request = [&](std::initializer_list<const char*> names) {
@@ -117,7 +119,7 @@ TEST_F(Cost, AKeepAliveRequestIsTwoSendsAndFourReceives) {
   EXPECT_GE(receives, 2) << all.str();
   EXPECT_LE(receives, 4.1) << all.str();
   EXPECT_LE(made["epoll_ctl"], 5) << all.str();
-  EXPECT_LE(made["timerfd_settime"], 5) << all.str();
+  EXPECT_LE(made["timerfd_settime"], 5 + 15 * passed_s) << all.str();  // ten times a second, whatever comes
   RecordProperty("system_calls", all.str());
 }
 
