@@ -28,8 +28,11 @@ struct EnumNames<policies::LimitMode> {
 
 template <>
 struct EnumNames<policies::PoolOrder> {
-  static constexpr std::array<std::pair<policies::PoolOrder, const char*>, 1> all{
-      {{policies::PoolOrder::priority, "priority"}}};
+  static constexpr std::array<std::pair<policies::PoolOrder, const char*>, 4> all{
+      {{policies::PoolOrder::priority, "priority"},
+       {policies::PoolOrder::cheapest_within_budget, "cheapest_within_budget"},
+       {policies::PoolOrder::fastest, "fastest"},
+       {policies::PoolOrder::weighted, "weighted"}}};
 };
 
 template <>
@@ -133,8 +136,16 @@ struct Describe<policies::BudgetOptions> {
         absent_means("none", field("ttft", &B::ttft,
                                    "To the first content. Pools predicted to miss it are passed over; if all, refused.",
                                    Range<Nanos>{1ms, 1h})),
+        absent_means("none", field("itl", &B::itl, "Mean gap between tokens. Pools that are slower come last.",
+                                   Range<Nanos>{1ms, 1min})),
         absent_means("none", field("total", &B::total, "To the end of the answer; what waits longer is refused.",
                                    Range<Nanos>{1ms, 168h})),
+        absent_means("none",
+                     field("max_cost_usd", &B::max_cost_usd,
+                           "What it may cost; dearer pools are left out, and if all are it is refused with 402.",
+                           Range<double>{0, 1e6})),
+        absent_means("none",
+                     field("min_quality", &B::min_quality, "Pools of less quality are left out.", Range<double>{0, 1})),
     };
   }
 };

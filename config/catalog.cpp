@@ -86,6 +86,7 @@ void add_pool(Catalog& catalog, const std::string& name, const PoolOptions& pool
   plan.id = ids.pool(name);
   plan.balance = pool.balance;
   plan.queue = pool.queue;
+  plan.offer = {pool.price.input, pool.price.output, pool.quality, pool.weight};
   backends::TlsContext trust;  // of all its https backends
   for (const BackendOptions& backend : pool.backends) {
     const auto at = parse_backend_url(backend.url);

@@ -92,7 +92,9 @@ struct Describe<PoolOptions> {
         field("health", &P::health, "What failures and refusals of a backend lead to."),
         field("probe", &P::probe, "The health check sent to each backend."),
         field("price", &P::price, "What its tokens cost."),
-        field("quality", &P::quality, "How good its answers are.", Range<double>{0, 1}),
+        field("quality", &P::quality, "How good its answers are; compared with min_quality.", Range<double>{0, 1}),
+        field("weight", &P::weight, "Its share of the requests of routes whose order is weighted.",
+              Range<std::uint32_t>{1, 1000}),
     };
   }
 };
@@ -103,7 +105,8 @@ struct Describe<RouteOptions> {
     using R = RouteOptions;
     return std::tuple{
         required(field("pools", &R::pools, "Pools that may serve it.", List<Text>{1, 8, forms::name})),
-        field("order", &R::order, "Which pool is used: the first that can, in the order written."),
+        field("order", &R::order,
+              "Which pool is used: as written; the cheapest in time; the soonest predicted; drawn by weight."),
         field("budget", &R::budget, "What its requests must make, unless they ask for less themselves."),
         field("head_hold", &R::head_hold,
               "Nothing is sent to the caller for this long after a backend's head, so that a failure stays unseen.",

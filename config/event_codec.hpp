@@ -107,7 +107,7 @@ void visit(A& a, policies::AttemptId& x) {
 template <class A>
 void visit(A& a, policies::Arrival& x) {
   a(x.owner, x.route, x.body_bytes, x.tenant, x.klass, x.prompt_tokens, x.max_output_tokens, x.choices, x.stream,
-    x.repeat, x.received, x.deadline, x.content_by, x.head_within, x.idle_within);
+    x.repeat, x.received, x.deadline, x.content_by, x.max_cost_usd, x.min_quality, x.head_within, x.idle_within);
 }
 template <class A>
 void visit(A& a, policies::Outcome& x) {
@@ -155,8 +155,12 @@ void visit(A& a, policies::QueueOptions& x) {
   a(x.requests_max, x.bytes_max, x.wait_max, x.order);
 }
 template <class A>
+void visit(A& a, policies::PoolOffer& x) {
+  a(x.input_usd, x.output_usd, x.quality, x.weight);
+}
+template <class A>
 void visit(A& a, policies::PoolPlan& x) {
-  a(x.id, x.backends, x.balance, x.queue);
+  a(x.id, x.backends, x.balance, x.queue, x.offer);
 }
 template <class A>
 void visit(A& a, policies::RetryOptions& x) {
@@ -168,7 +172,7 @@ void visit(A& a, policies::TimeoutOptions& x) {
 }
 template <class A>
 void visit(A& a, policies::BudgetOptions& x) {
-  a(x.ttft, x.total);
+  a(x.ttft, x.itl, x.total, x.max_cost_usd, x.min_quality);
 }
 template <class A>
 void visit(A& a, policies::RoutePlan& x) {
@@ -258,10 +262,10 @@ void visit(A& a, Continued& x) {
 // The last value of each enum that is read.
 constexpr policies::End last_of(policies::End) { return policies::End::no_socket; }
 constexpr policies::Why last_of(policies::Why) { return policies::Why::evacuation; }
-constexpr policies::Code last_of(policies::Code) { return policies::Code::request_too_large_for_limit; }
+constexpr policies::Code last_of(policies::Code) { return policies::Code::cost_budget_unmeetable; }
 constexpr policies::Balance last_of(policies::Balance) { return policies::Balance::p2c; }
 constexpr policies::LimitMode last_of(policies::LimitMode) { return policies::LimitMode::adaptive; }
-constexpr policies::PoolOrder last_of(policies::PoolOrder) { return policies::PoolOrder::priority; }
+constexpr policies::PoolOrder last_of(policies::PoolOrder) { return policies::PoolOrder::weighted; }
 constexpr policies::QueueOrder last_of(policies::QueueOrder) { return policies::QueueOrder::adaptive_lifo; }
 constexpr policies::Class last_of(policies::Class) { return policies::Class::sheddable; }
 constexpr policies::LastCooling last_of(policies::LastCooling) { return policies::LastCooling::attempt; }
@@ -329,7 +333,7 @@ class EventWriter {
 };
 
 // Most bytes of a record, but for those with a plan, a list or an image.
-inline constexpr std::size_t plain_event_bytes_max = 128;
+inline constexpr std::size_t plain_event_bytes_max = 160;
 
 namespace detail {
 template <class E, class... T>

@@ -145,7 +145,8 @@ struct PoolOptions {
   policies::HealthOptions health;  // its probe_* members are set from `probe`
   ProbeOptions probe;
   PriceOptions price;
-  double quality = 0.5;  // 0..1
+  double quality = 0.5;      // 0..1
+  std::uint32_t weight = 1;  // under PoolOrder::weighted
 };
 
 struct RouteOptions {

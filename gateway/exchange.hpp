@@ -33,6 +33,7 @@ struct LastAnswer {
 // What the caller's headers ask for; Nanos::max() and never: nothing.
 struct Budgets {
   Time deadline = never, content_by = never;
+  double max_cost_usd = policies::unlimited_usd, min_quality = 0;
   policies::Class klass = policies::Class::interactive;
   Nanos timeout = Nanos::max(), read_timeout = Nanos::max();  // the SDKs'
   bool repeat = false;                                        // the SDK's own retry

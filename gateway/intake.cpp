@@ -171,7 +171,9 @@ std::optional<RefusalAnswer> turn_away(Exchange& x, std::string_view body) {
                                                  .repeat = r.budgets.repeat,
                                                  .received = r.received,
                                                  .deadline = std::min(r.budgets.deadline, after(r.received, timeout)),
-                                                 .content_by = r.budgets.content_by});
+                                                 .content_by = r.budgets.content_by,
+                                                 .max_cost_usd = r.budgets.max_cost_usd,
+                                                 .min_quality = r.budgets.min_quality});
   if (!no) {
     x.shard.full_route.reset();
     return std::nullopt;
@@ -326,7 +328,9 @@ std::optional<RefusalAnswer> check_body(Exchange& x, policies::Arrival& arrival)
              .repeat = r.budgets.repeat,
              .received = r.received,
              .deadline = r.budgets.deadline,
-             .content_by = r.budgets.content_by};
+             .content_by = r.budgets.content_by,
+             .max_cost_usd = r.budgets.max_cost_usd,
+             .min_quality = r.budgets.min_quality};
   const Nanos read_timeout = r.budgets.read_timeout, timeout = std::min(r.budgets.timeout, read_timeout);
   if (stream) {
     arrival.head_within = timeout;

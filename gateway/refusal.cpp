@@ -16,7 +16,8 @@ using E = Ending;
 using policies::Code;
 
 constexpr std::string_view invalid = "invalid_request_error", overloaded = "overloaded_error",
-                           rate_limit = "rate_limit_error", timeout = "timeout_error", upstream = "upstream_error";
+                           rate_limit = "rate_limit_error", budget = "budget_error", timeout = "timeout_error",
+                           upstream = "upstream_error";
 
 // What the Dispatcher decides is in its own table.
 constexpr RefusalRow decided(R refusal, policies::Code code, std::string_view type, E ending,
@@ -66,6 +67,11 @@ constexpr std::array<RefusalRow, refusals> table{{
             "%v requests wait or run already, the limit is %l"),
     decided(R::request_too_large, Code::request_too_large_for_limit, rate_limit, E::rejected,
             "The request may take %v tokens, over the limit of %l per minute: it never fits"),
+    decided(
+        R::cost_unmeetable, Code::cost_budget_unmeetable, budget, E::rejected,
+        "The request may cost %v millionths of a USD in the cheapest pool that is good enough, over its limit of %l"),
+    decided(R::quality_unmeetable, Code::cost_budget_unmeetable, budget, E::rejected,
+            "No pool of this model has the quality that is asked for"),
     decided(R::upstream_failed, Code::upstream_failed, upstream, E::failed,
             "The backend failed before it had answered"),
     {R::upstream_in_band, 502, upstream, "upstream_failed", S::unsaid, false, E::failed,
@@ -236,6 +242,9 @@ RefusalAnswer refusal_for(const policies::Answer& answer, const policies::Outcom
       break;
     case Code::request_too_large_for_limit:
       out.refusal = R::request_too_large;
+      break;
+    case Code::cost_budget_unmeetable:
+      out.refusal = out.value < 0 ? R::quality_unmeetable : R::cost_unmeetable;
       break;
     case Code::stream_cut:
       out.refusal = R::stream_cut;

@@ -43,6 +43,8 @@ enum class Refusal : std::uint8_t {  // detail, param, value and limit: what the
   tokens_per_minute,    // value: tokens of this request; limit: left now
   concurrency,          // value, limit: requests
   request_too_large,    // value, limit: tokens
+  cost_unmeetable,      // value, limit: millionths of a USD
+  quality_unmeetable,
   upstream_failed,      // the last attempt ended without an answer
   upstream_in_band,     // 200 with an error in it: 502
   upstream_overloaded,  // the same, and it says overloaded or rate limited: 503

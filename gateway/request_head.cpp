@@ -46,6 +46,17 @@ constexpr std::array<StatedInMs, 2> stated_in_ms{{
     {"x-headgate-ttft-ms", "x-headgate-ttft-ms must be a whole number of milliseconds", &Budgets::content_by},
 }};
 
+struct StatedAsNumber {
+  std::string_view name, message;
+  double Budgets::*by;
+  double most;
+};
+constexpr std::array<StatedAsNumber, 2> stated_as_number{{
+    {"x-headgate-max-cost-usd", "x-headgate-max-cost-usd must be a number from 0 up, such as 0.01",
+     &Budgets::max_cost_usd, policies::unlimited_usd},
+    {"x-headgate-min-quality", "x-headgate-min-quality must be a number from 0 to 1", &Budgets::min_quality, 1},
+}};
+
 constexpr std::string_view class_header = "x-headgate-class";
 
 // One that is too large is the largest there is.
@@ -53,6 +64,13 @@ bool read_whole_number(std::string_view text, std::uint64_t& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error == std::errc::result_out_of_range) out = std::numeric_limits<std::uint64_t>::max();
   return end == text.data() + text.size() && error != std::errc::invalid_argument && !text.empty();
+}
+
+// A decimal number from 0 up, without an exponent.
+bool read_number(std::string_view text, double& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, std::chars_format::fixed);
+  return error == std::errc() && end == text.data() + text.size() && out >= 0 &&
+         out <= std::numeric_limits<double>::max();
 }
 
 // Seconds as the SDKs write them ("600", "0.5"); malformed or absurd ones count as absent.
@@ -126,6 +144,13 @@ std::optional<RefusalAnswer> read_budgets(Exchange& x) {
           return RefusalAnswer{.refusal = Refusal::invalid_header, .detail = message, .param = name};
         ms = std::clamp<std::uint64_t>(ms, 1, deadline_ms_max);
         budgets.*by = after(x.request.received, std::chrono::milliseconds(ms));
+      }
+      for (const auto& [name, message, by, most] : stated_as_number) {
+        if (!wire::equals_ignoring_case(field.name, name)) continue;
+        double number = 0;
+        if (!read_number(field.value, number))
+          return RefusalAnswer{.refusal = Refusal::invalid_header, .detail = message, .param = name};
+        budgets.*by = std::min(number, most);
       }
       if (wire::equals_ignoring_case(field.name, class_header)) {
         const auto found = std::ranges::find(policies::class_names, field.value);

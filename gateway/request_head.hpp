@@ -15,7 +15,7 @@ void choose_request_id(Exchange& x);
 // Sets request.operation from method and path, or refuses: 404, 405, 415.
 std::optional<RefusalAnswer> find_operation(Exchange& x);
 
-// x-headgate-deadline-ms, x-headgate-ttft-ms, x-stainless-timeout, x-stainless-read-timeout, x-stainless-retry-count
+// x-headgate-* (HTTP.md), x-stainless-timeout, x-stainless-read-timeout, x-stainless-retry-count
 // into request.budgets.
 std::optional<RefusalAnswer> read_budgets(Exchange& x);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -63,6 +64,13 @@ std::string request_bytes(const Asking& asking, const TrafficClass& of, std::uin
   if (!asking.api_key.empty()) request += "\r\nAuthorization: Bearer " + asking.api_key;
   if (of.klass != policies::Class::interactive)
     request.append("\r\nx-headgate-class: ").append(policies::class_names[static_cast<std::size_t>(of.klass)]);
+  const auto number = [&](std::string_view name, double value) {
+    std::array<char, 400> digits{};  // the largest number that is written without an exponent has 309
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed).ptr;
+    request.append("\r\n").append(name).append(": ").append(digits.data(), end);
+  };
+  if (of.max_cost_usd < policies::unlimited_usd) number("x-headgate-max-cost-usd", of.max_cost_usd);
+  if (of.min_quality > 0) number("x-headgate-min-quality", of.min_quality);
   request += "\r\n\r\n";
   request += body;
   return request;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "loadtest/slo.hpp"
-#include "policies/plan.hpp"
+#include "policies/calls.hpp"
 
 namespace headgate::loadtest {
 
@@ -17,6 +17,7 @@ struct TrafficClass {
   policies::Class klass = policies::Class::interactive;
   std::string tenant{};  // simulated traffic only; empty: nobody's
   policies::TenantId tenant_id{};
+  double max_cost_usd = policies::unlimited_usd, min_quality = 0;
   Slo slo{};
 };
 

@@ -48,17 +48,21 @@ struct Describe<loadtest::WorkloadClass> {
   static constexpr auto fields() {
     using W = loadtest::WorkloadClass;
     constexpr Range<std::uint32_t> tokens{1, loadtest::trace_tokens_max};
-    return std::tuple{field("model", &W::model, "What is asked for.", forms::model),
-                      field("class", &W::klass, "As x-headgate-class."),
-                      field("tenant", &W::tenant, "Who asks; only for simulate.", forms::name),
-                      required(field("rate", &W::rate, "Requests per second, over time.", List<Any>{1, 10'000, {}})),
-                      field("arrivals", &W::arrivals, "How the gaps are distributed."),
-                      field("cv", &W::cv, "Coefficient of variation of the gaps, with gamma.", Range<double>{0.05, 20}),
-                      field("lengths", &W::lengths, "How prompts and answers are distributed."),
-                      field("prompt_tokens", &W::prompt_tokens, "With fixed lengths.", tokens),
-                      field("output_tokens", &W::output_tokens, "With fixed lengths.", tokens),
-                      field("stream_share", &W::stream_share, "Of the requests.", Range<double>{0, 1}),
-                      field("slo", &W::slo, "What counts as goodput.", limits_form)};
+    return std::tuple{
+        field("model", &W::model, "What is asked for.", forms::model),
+        field("class", &W::klass, "As x-headgate-class."),
+        field("tenant", &W::tenant, "Who asks; only for simulate.", forms::name),
+        required(field("rate", &W::rate, "Requests per second, over time.", List<Any>{1, 10'000, {}})),
+        field("arrivals", &W::arrivals, "How the gaps are distributed."),
+        field("cv", &W::cv, "Coefficient of variation of the gaps, with gamma.", Range<double>{0.05, 20}),
+        field("lengths", &W::lengths, "How prompts and answers are distributed."),
+        field("prompt_tokens", &W::prompt_tokens, "With fixed lengths.", tokens),
+        field("output_tokens", &W::output_tokens, "With fixed lengths.", tokens),
+        field("stream_share", &W::stream_share, "Of the requests.", Range<double>{0, 1}),
+        absent_means("no limit",
+                     field("max_cost_usd", &W::max_cost_usd, "As x-headgate-max-cost-usd.", Range<double>{0, 1e6})),
+        absent_means("any", field("min_quality", &W::min_quality, "As x-headgate-min-quality.", Range<double>{0, 1})),
+        field("slo", &W::slo, "What counts as goodput.", limits_form)};
   }
 };
 
@@ -188,7 +192,15 @@ WorkloadResult read_workload(std::string_view text, const std::string& name, con
   for (const auto& [class_name, one] : result.workload.classes) {
     if (!result.problem.empty()) break;
     const auto limits = parse_slo(one.slo.empty() ? slo : one.slo, result.problem);
-    if (limits) result.classes.push_back({class_name, one.model, one.klass, one.tenant, {}, *limits});
+    if (limits)
+      result.classes.push_back({class_name,
+                                one.model,
+                                one.klass,
+                                one.tenant,
+                                {},
+                                one.max_cost_usd.value_or(policies::unlimited_usd),
+                                one.min_quality.value_or(0),
+                                *limits});
   }
   return result;
 }

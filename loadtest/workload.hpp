@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,7 @@ struct WorkloadClass {
   LengthsKind lengths = LengthsKind::fixed;
   std::uint32_t prompt_tokens = 100, output_tokens = 50;
   double stream_share = 1;
+  std::optional<double> max_cost_usd{}, min_quality{};
   std::string slo{};  // empty: that of the run
 };
 

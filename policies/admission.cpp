@@ -16,6 +16,14 @@ void Forecast::released(Time now, Nanos held) {
   releases_.event(now);
 }
 
+void Forecast::answered(Time now, Nanos ttft, Nanos e2e, std::uint32_t output_tokens) {
+  answered_at_ = now;
+  const std::uint32_t gaps = ttft > Nanos{0} ? output_tokens - 1 : output_tokens;
+  if (output_tokens == 0 || gaps == 0) return;
+  const Nanos tpot = (e2e - ttft) / gaps;
+  tpot_ = tpot_ == Nanos{0} ? tpot : tpot_ + (tpot - tpot_) / 16;
+}
+
 std::optional<double> Forecast::drain_per_s(Time now, std::uint32_t in_flight) const {
   if (releases_.events() < samples_min) return std::nullopt;
   const double floor = held_mean_s_ > 0 ? in_flight / held_mean_s_ : 0;

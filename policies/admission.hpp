@@ -34,6 +34,8 @@ class Forecast {
     ttft_q50_.add(ttft);
   }
   void completed(Nanos e2e) { e2e_.add(e2e); }
+  // A whole answer, its first content `ttft` after its start (zero: it came at once, as one).
+  void answered(Time now, Nanos ttft, Nanos e2e, std::uint32_t output_tokens);
 
   // Releases per second; none under 20 samples.
   std::optional<double> drain_per_s(Time now, std::uint32_t in_flight) const;
@@ -48,21 +50,26 @@ class Forecast {
   Nanos ttft_q50() const { return known(ttft_q50_); }
   Nanos ttft_q90() const { return known(ttft_q90_); }
   Nanos e2e_q90() const { return known(e2e_); }
+  Nanos tpot() const { return tpot_; }  // mean of late answers (EWMA, 1/16 each); zero: none has come
+  // Nothing has been answered lately and nothing is on its way: what is known may not be so any more.
+  bool stale(Time now, std::uint32_t in_flight) const { return in_flight == 0 && now - answered_at_ > stale_after; }
   double release_rate(Time now) const { return releases_.at(now); }
   template <class A>
   void image(A& a) {
-    a(releases_, arrivals_, starts_, held_mean_s_, ttft_q50_, ttft_q90_, e2e_);
+    a(releases_, arrivals_, starts_, held_mean_s_, ttft_q50_, ttft_q90_, e2e_, tpot_, answered_at_);
   }
 
  private:
   static constexpr std::uint64_t samples_min = 20;
-  static constexpr Nanos tau = std::chrono::seconds(2);
+  static constexpr Nanos tau = std::chrono::seconds(2), stale_after = std::chrono::seconds(10);
   static Nanos known(const WindowQuantile& of) { return of.samples() < samples_min ? Nanos{0} : of.value(); }
 
   Rate releases_{tau}, arrivals_{tau};
   std::array<Rate, classes_n> starts_{Rate{tau}, Rate{tau}, Rate{tau}, Rate{tau}};
   double held_mean_s_ = 0;
   WindowQuantile ttft_q50_{0.5}, ttft_q90_{0.9}, e2e_{0.9};
+  Nanos tpot_{0};
+  Time answered_at_{};
 };
 
 // What is predicted and what is left of a budget.

@@ -25,7 +25,7 @@ struct AnswerCode {
   ShouldRetry should_retry = ShouldRetry::no;
 };
 
-inline constexpr std::array<AnswerCode, 15> answer_codes{{
+inline constexpr std::array<AnswerCode, 16> answer_codes{{
     {Code::model_not_found, "model_not_found", 404, true, ShouldRetry::no},
     {Code::no_healthy_backend, "no_healthy_backend", 503, true, ShouldRetry::first_time},
     {Code::queue_full, "queue_full", 503, true, ShouldRetry::first_time},
@@ -41,6 +41,7 @@ inline constexpr std::array<AnswerCode, 15> answer_codes{{
     {Code::tokens_per_minute, "tokens_per_minute", 429, true, ShouldRetry::first_time},
     {Code::concurrency, "concurrency", 429, true, ShouldRetry::first_time},
     {Code::request_too_large_for_limit, "request_too_large_for_limit", 429, true, ShouldRetry::no},
+    {Code::cost_budget_unmeetable, "cost_budget_unmeetable", 402, true, ShouldRetry::no},
 }};
 
 constexpr const AnswerCode& answer_code(Code code) { return answer_codes[static_cast<std::size_t>(code)]; }

@@ -9,6 +9,8 @@
 
 namespace headgate::policies {
 
+inline constexpr double unlimited_usd = 1e300;
+
 struct Arrival {
   Owner owner{};
   RouteId route{};
@@ -23,6 +25,8 @@ struct Arrival {
   Time received{};          // first byte of the request: totals and deadlines count from here
   Time deadline = never;    // what the caller asked for; the route's total bounds it too
   Time content_by = never;  // likewise of its first content
+  double max_cost_usd = unlimited_usd;
+  double min_quality = 0;
   Nanos head_within =
       Nanos::max();  // x-stainless-timeout of a stream: each attempt's first byte within this from `received`
   Nanos idle_within = Nanos::max();  // x-stainless-read-timeout of a stream

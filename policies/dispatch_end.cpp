@@ -82,6 +82,8 @@ void Dispatcher::State::ended(Time now, AttemptId attempt, const Outcome& outcom
   if (succeeded(outcome)) {
     routes[record.route].retry_budget.deposit();
     if (!record.stream) pool.forecast.completed(held);
+    pool.forecast.answered(now, record.stream && record.committed ? record.content_at - record.started_at : Nanos{0},
+                           held, outcome.output_tokens);
   }
   if (record.gone || off || outcome.end == End::ok) {
     record.stage = Stage::free;
@@ -134,8 +136,7 @@ void Dispatcher::State::try_alone(Time now, std::uint32_t slot, const Outcome& o
   Record& record = records[slot];
   const Route& route = routes[record.route];
   const Endpoint& same = endpoints[record.endpoint];
-  const bool some_usable =
-      std::any_of(route.pools.begin(), route.pools.end(), [&](auto p) { return pools[p].eligible > 0; });
+  const bool some_usable = std::ranges::any_of(record.pools(), [&](auto p) { return pools[p].eligible > 0; });
   const bool cooling_allowed = same.planned && same.health.state() == HealthState::cooling &&
                                same.health.cooldown_last_backend() == LastCooling::attempt;
   // Our own credentials will not be better after a pause.

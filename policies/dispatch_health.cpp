@@ -101,11 +101,11 @@ bool Dispatcher::State::others_healthy(std::uint32_t e, std::uint32_t p) const {
   return others_up > 0 && std::size_t{others_up} * 2 >= pools[p].balancer.members().size();
 }
 
-// The soonest that one of the route's endpoints may be tried again. A probe may bring one back from down, or not:
+// The soonest that one of the endpoints it may use may be tried again. A probe may bring one back from down, or not:
 // without `probes_count` only the ends of cooldowns and ejections are looked at.
-Time Dispatcher::State::returns_at(Time now, const Route& route, bool probes_count) const {
+Time Dispatcher::State::returns_at(Time now, const Record& record, bool probes_count) const {
   Time soonest = never;
-  for (const std::uint32_t p : route.pools) {
+  for (const std::uint32_t p : record.pools()) {
     for (const routing::Member& member : pools[p].balancer.members()) {
       const Health& health = endpoints[member.endpoint].health;
       if (endpoints[member.endpoint].drained) continue;

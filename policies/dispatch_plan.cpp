@@ -41,6 +41,7 @@ void Dispatcher::State::adopt(Plan& plan) {
     Pool& pool = pools[index(from.id)];
     pool.planned = true;
     pool.limits = from.queue;
+    pool.offer = from.offer;
     pool.balancer.configure(from.balance, from.backends);
     for (std::uint32_t position = 0; position < from.backends.size(); ++position) {
       endpoints[index(from.backends[position].endpoint)].places.push_back(
@@ -64,6 +65,7 @@ void Dispatcher::State::adopt(Plan& plan) {
       if (index(id) < pools.size() && pools[index(id)].planned)
         route.pools.push_back(static_cast<std::uint32_t>(index(id)));
     }
+    route.order = from.order;
     route.budget = from.budget;
     route.timeouts = from.timeouts;
     route.retry = from.retry;
@@ -99,6 +101,9 @@ void Dispatcher::State::replan(Time now, Plan plan, Orders& orders) {
   for (const std::uint32_t slot : queued) stop_waiting(slot);
   adopt(plan);
   count_standings();
+  for (std::uint32_t slot = 0; slot < records.slots(); ++slot) {
+    if (records[slot].id != RequestId::none) rank_pools_for(now, slot);
+  }
 
   for (const std::uint32_t slot : delayed) {
     if (routes[records[slot].route].gone()) answer(slot, {.code = Code::model_not_found}, orders);
@@ -108,6 +113,10 @@ void Dispatcher::State::replan(Time now, Plan plan, Orders& orders) {
     record.stage = Stage::free;
     if (routes[record.route].gone()) {
       answer(slot, {.code = Code::model_not_found}, orders);
+      continue;
+    }
+    if (record.ranking.n == 0) {
+      answer(slot, too_dear(record), orders);
       continue;
     }
     if (now >= record.wait_by) {

@@ -38,6 +38,7 @@ RequestId Dispatcher::State::arrive(Time now, const Arrival& arrival, Orders& or
   const Route& route = routes[record.route];
   record.estimate = route.estimator.estimate(arrival.prompt_tokens, arrival.max_output_tokens, arrival.choices,
                                              route.default_max_tokens);
+  record.output_most = arrival.max_output_tokens != 0 ? arrival.max_output_tokens : record.estimate.output_q90;
   record.reserved_tokens = std::uint64_t{record.estimate.input} + record.estimate.output_q90;
   if (const auto no = over_limits(now, record, bits(record, Use::advice))) {
     answer(slot, *no, orders);
@@ -47,12 +48,17 @@ RequestId Dispatcher::State::arrive(Time now, const Arrival& arrival, Orders& or
   record.taken = true;
   const BudgetOptions& budget = classes[static_cast<std::size_t>(record.klass)].budget;
   const Nanos total = arrival.stream ? route.timeouts.total_stream : route.timeouts.total_unary;
-  record.deadline = route.deadline(arrival, total, budget);
+  record.total_by = route.total_by(arrival, budget);
+  record.deadline = std::min(record.total_by, after(arrival.received, total));
   record.first_token_by = arrival.stream ? std::min(record.deadline, arrival.content_by) : record.deadline;
   record.head_by =
       arrival.stream ? std::min(record.first_token_by, after(arrival.received, arrival.head_within)) : record.deadline;
   record.content_by = route.content_by(arrival, budget);
-  if (now >= std::min(record.head_by, record.content_by)) {
+  record.wish = route.wish(arrival, budget);
+  rank_pools_for(now, slot);
+  if (record.ranking.n == 0) {
+    answer(slot, too_dear(record), orders);
+  } else if (now >= std::min(record.head_by, record.content_by)) {
     answer_expired(now, slot, orders);
   } else if (!start_somewhere(now, slot, orders)) {
     if (hopeful(record)) {
@@ -67,8 +73,7 @@ RequestId Dispatcher::State::arrive(Time now, const Arrival& arrival, Orders& or
 // The pools in their order, each only if those before it let the request spill.
 bool Dispatcher::State::start_somewhere(Time now, std::uint32_t slot, Orders& orders) {
   const Record& record = records[slot];
-  const Route& route = routes[record.route];
-  for (const std::uint32_t p : route.pools) {
+  for (const std::uint32_t p : record.pools()) {
     Pool& pool = pools[p];
     const std::uint32_t position = pool.balancer.choose(
         loads, record.not_these(),
@@ -84,28 +89,33 @@ bool Dispatcher::State::start_somewhere(Time now, std::uint32_t slot, Orders& or
 
 bool Dispatcher::State::spills(Time now, const Record& record, const Pool& pool) const {
   if (spills(now, seeker(record), pool)) return true;
-  return record.tried_n > 0 && untried_in(record, static_cast<std::uint32_t>(&pool - pools.data())) == 0;
+  if (record.tried_n > 0 && untried_in(record, static_cast<std::uint32_t>(&pool - pools.data())) == 0) return true;
+  const bool comes = record.stage == Stage::free && record.attempts == 0;
+  return comes && !pool.queue.admits(pool.limits, seeker(record).lane(), record.klass, record.body_bytes);
 }
 
 // One that has tried nothing yet.
 bool Dispatcher::State::spills(Time now, const Seeker& who, const Pool& pool) const {
-  if (who.content_by == never || pool.hopeful == 0 || now >= spill_at(who.received, who.content_by, pool)) return true;
+  if (pool.hopeful == 0) return true;
+  if (who.content_by == never) return who.patience == never || now >= who.patience;
+  if (now >= spill_at(who, pool)) return true;
   return !admit({wait_in(now, pool, who), pool.forecast.ttft_q90(), who.content_by - now}).admitted;
 }
 
 // Until then it may hope for the pool: as long as it could be predicted to wait and be admitted.
-Time Dispatcher::State::spill_at(Time received, Time content_by, const Pool& pool) {
-  return content_by - (content_by - received) / 10 * 3 - pool.forecast.ttft_q90();
+Time Dispatcher::State::spill_at(const Seeker& who, const Pool& pool) {
+  if (who.content_by == never) return who.patience;
+  return std::min(who.patience, who.content_by - (who.content_by - who.received) / 10 * 3 - pool.forecast.ttft_q90());
 }
 
 Seeker Dispatcher::State::seeker(const Record& record) {
-  return {record.received, record.content_by, record.repeat, record.klass, record.tenant};
+  return {record.received, record.content_by, record.repeat, record.klass, record.tenant, record.patience};
 }
 
 // The last resort where the configuration allows it: every endpoint is out, and this one only cools down.
 bool Dispatcher::State::start_on_cooling(Time now, std::uint32_t slot, Orders& orders) {
   const Record& record = records[slot];
-  for (const std::uint32_t p : routes[record.route].pools) {
+  for (const std::uint32_t p : record.pools()) {
     const std::span<const routing::Member> members = pools[p].balancer.members();
     std::uint32_t least = routing::Balancer::none;
     for (std::uint32_t position = 0; position < members.size(); ++position) {
@@ -167,8 +177,7 @@ void Dispatcher::State::start(Time now, std::uint32_t slot, std::uint32_t p, std
 }
 
 bool Dispatcher::State::hopeful(const Record& record) const {
-  const std::vector<std::uint32_t>& list = routes[record.route].pools;
-  return std::any_of(list.begin(), list.end(), [this](std::uint32_t p) { return pools[p].hopeful > 0; });
+  return std::ranges::any_of(record.pools(), [this](std::uint32_t p) { return pools[p].hopeful > 0; });
 }
 
 // Members of the pool that could take it, were a unit free, and that it has not tried.
@@ -182,8 +191,7 @@ std::uint32_t Dispatcher::State::untried_in(const Record& record, std::uint32_t 
 }
 
 bool Dispatcher::State::has_untried(const Record& record) const {
-  const std::vector<std::uint32_t>& list = routes[record.route].pools;
-  return std::any_of(list.begin(), list.end(), [&](std::uint32_t p) { return untried_in(record, p) > 0; });
+  return std::ranges::any_of(record.pools(), [&](std::uint32_t p) { return untried_in(record, p) > 0; });
 }
 
 }  // namespace headgate::policies

@@ -28,7 +28,7 @@ void Dispatcher::State::set_turn(std::uint32_t slot) {
   Time by{};  // first in, first out
   if (record.by_newest) {
     by -= Nanos{static_cast<std::int64_t>(record.ticket)};  // before all who wait by a deadline, the later the sooner
-  } else if (pools[routes[record.route].pools.front()].limits.order != QueueOrder::fifo) {
+  } else if (pools[record.pools().front()].limits.order != QueueOrder::fifo) {
     by = std::min(record.content_by, record.head_by);
   }
   tickets.set_turn(slot, {.by = by,

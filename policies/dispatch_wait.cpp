@@ -38,12 +38,11 @@ Answer Dispatcher::State::no_room(Time now, const Pool& pool, std::uint64_t body
 // Waits if some pool that its route allows now has room and is predicted to serve it in time; else says why not.
 void Dispatcher::State::queue_fresh(Time now, std::uint32_t slot, Orders& orders) {
   Record& record = records[slot];
-  const Route& route = routes[record.route];
   record.lane = record.repeat ? Lane::repeats : Lane::fresh;
   bool admitted = false;
   std::optional<Verdict> late;  // the most promising of those too late
   const Pool* full = nullptr;
-  for (const std::uint32_t p : route.pools) {
+  for (const std::uint32_t p : record.pools()) {
     Pool& pool = pools[p];
     if (pool.hopeful == 0) continue;
     if (!record.repeat) pool.forecast.arrived(now);
@@ -83,17 +82,18 @@ std::optional<Answer> Dispatcher::State::turn_away(Time now, const Arrival& arri
   const Class klass = class_of(arrival);
   const BudgetOptions& budget = classes[static_cast<std::size_t>(klass)].budget;
   const Time content_by = route.content_by(arrival, budget);
-  if (now >= std::min(content_by, route.deadline(arrival, total, budget))) return std::nullopt;
+  if (now >= std::min({content_by, route.total_by(arrival, budget), after(arrival.received, total)}))
+    return std::nullopt;
+  const PoolWish wish = route.wish(arrival, budget);  // which pools it may use depends on its size
+  if (wish.usd_max < unlimited_usd || wish.quality_min > 0) return std::nullopt;
   const Seeker who{arrival.received, content_by, arrival.repeat, klass, known_tenant(arrival.tenant)};
   const Pool* full = nullptr;
   for (const std::uint32_t p : route.pools) {
     const Pool& pool = pools[p];
-    if (pool.hopeful > 0) {
-      if (pool.balancer.open().count() > 0 || pool.queue.admits(pool.limits, who.lane(), klass, arrival.body_bytes))
-        return std::nullopt;
-      full = &pool;
-    }
-    if (!spills(now, who, pool)) break;
+    if (pool.hopeful == 0) continue;
+    if (pool.balancer.open().count() > 0 || pool.queue.admits(pool.limits, who.lane(), klass, arrival.body_bytes))
+      return std::nullopt;
+    full = &pool;
   }
   if (full == nullptr) return std::nullopt;
   return no_room(now, *full, arrival.body_bytes, who,
@@ -120,7 +120,7 @@ void Dispatcher::State::wait_in_queue(Time now, std::uint32_t slot) {
 }
 
 bool Dispatcher::State::newest_first(const Record& record) const {
-  const Pool& pool = pools[routes[record.route].pools.front()];
+  const Pool& pool = pools[record.pools().front()];
   return pool.limits.order == QueueOrder::adaptive_lifo && pool.overload.late();
 }
 
@@ -128,12 +128,11 @@ bool Dispatcher::State::newest_first(const Record& record) const {
 // waiting, or the moment when its latency budget lets it spill.
 void Dispatcher::State::link_allowed(Time now, std::uint32_t slot, bool within_bounds) {
   Record& record = records[slot];
-  const Route& route = routes[record.route];
   const Time start_by = is_new(record.lane) ? std::min(record.content_by, record.head_by) : record.head_by;
   Time spill = never;
-  for (const std::uint32_t p : route.pools) {
+  for (const std::uint32_t p : record.pools()) {
     Pool& pool = pools[p];
-    const bool stays = p != route.pools.back() && !spills(now, record, pool);  // judged before it counts itself
+    const bool stays = p != record.pools().back() && !spills(now, record, pool);  // judged before it counts itself
     const auto end = record.links.begin() + record.links_n;
     if (std::find(record.links.begin(), end, p) == end && record.links_n < pools_max &&
         (!within_bounds || pool.queue.admits(pool.limits, record.lane, record.klass, record.body_bytes))) {
@@ -142,7 +141,7 @@ void Dispatcher::State::link_allowed(Time now, std::uint32_t slot, bool within_b
       record.wait_by =
           std::max(record.wait_by, std::min(start_by, after(record.queued_at, wait_max(pool, record.klass))));
     }
-    if (stays) spill = spill_at(record.received, record.content_by, pool);
+    if (stays) spill = spill_at(seeker(record), pool);
     if (stays) break;
   }
   request_alarms.set(slot, std::min(record.wait_by, spill));
@@ -203,7 +202,7 @@ void Dispatcher::State::reconsider(Time now, std::uint32_t slot, Orders& orders)
     if (record.tried_n > 0 && !has_untried(record)) record.tried_n = 0;
     link_allowed(now, slot, is_new(record.lane));
     start_somewhere(now, slot, orders);
-  } else if (returns_at(now, routes[record.route], false) > record.wait_by) {
+  } else if (returns_at(now, record, false) > record.wait_by) {
     answer_unhealthy(now, slot, orders);
   }
 }
@@ -259,7 +258,7 @@ void Dispatcher::State::answer(std::uint32_t slot, const Answer& answer, Orders&
 void Dispatcher::State::answer_unhealthy(Time now, std::uint32_t slot, Orders& orders) {
   const Record& record = records[slot];
   if (record.attempts > 0) return answer(slot, {.code = record.fallback}, orders);
-  const Time back = returns_at(now, routes[record.route], true);
+  const Time back = returns_at(now, record, true);
   const Nanos left = back == never || back <= now ? Nanos{1s} : back - now;
   answer(slot, {.code = Code::no_healthy_backend, .retry_after = left, .repeat_ok = !record.repeat}, orders);
 }

@@ -1,6 +1,7 @@
 // The Dispatcher's tables and the steps that its calls are made of. Each part decides by itself (health, limit, queue,
-// admission, retry, routing); here they are only put together, in seven files:
+// admission, retry, routing); here they are only put together, in eight files:
 //   dispatch_start.cpp   choose a backend, take its unit, order the attempt
+//   dispatch_pool.cpp    which of its route's pools, in which order
 //   dispatch_wait.cpp    queue, expire, serve who waits, answer
 //   dispatch_end.cpp     an attempt is over: give back, fail over or answer
 //   dispatch_health.cpp  endpoints going out of use and coming back
@@ -84,17 +85,19 @@ struct Pool {
   PoolQueue queue;
   Forecast forecast;
   StandingOverload overload;
+  PoolOffer offer;
   std::uint32_t in_flight = 0;                                   // attempts made through this pool
   std::uint32_t up = 0, eligible = 0, hopeful = 0, ejected = 0;  // members by standing
   template <class A>
   void image(A& a) {
-    a(planned, balancer, limits, queue, forecast, overload, in_flight, up, eligible, hopeful, ejected);
+    a(planned, balancer, limits, queue, forecast, overload, offer, in_flight, up, eligible, hopeful, ejected);
   }
 };
 
 struct Route {
   bool planned = false;
   std::vector<std::uint32_t> pools;
+  PoolOrder order = PoolOrder::priority;
   BudgetOptions budget;
   TimeoutOptions timeouts;
   RetryOptions retry;
@@ -104,12 +107,17 @@ struct Route {
   bool gone() const { return !planned && pools.empty(); }
   template <class A>
   void image(A& a) {
-    a(planned, pools, budget, timeouts, retry, retry_budget, estimator, default_max_tokens);
+    a(planned, pools, order, budget, timeouts, retry, retry_budget, estimator, default_max_tokens);
   }
   // With the budget of the request's class.
-  Time deadline(const Arrival& arrival, Nanos attempt_total, const BudgetOptions& klass) const {
+  Time total_by(const Arrival& arrival, const BudgetOptions& klass) const {
     const Nanos total = std::min(budget.total.value_or(Nanos::max()), klass.total.value_or(Nanos::max()));
-    return std::min(arrival.deadline, after(arrival.received, std::min(attempt_total, total)));
+    return std::min(arrival.deadline, after(arrival.received, total));
+  }
+  PoolWish wish(const Arrival& arrival, const BudgetOptions& klass) const {
+    return {std::max({arrival.min_quality, budget.min_quality.value_or(0), klass.min_quality.value_or(0)}),
+            std::min({arrival.max_cost_usd, budget.max_cost_usd.value_or(unlimited_usd),
+                      klass.max_cost_usd.value_or(unlimited_usd)})};
   }
   Time content_by(const Arrival& arrival, const BudgetOptions& klass) const {
     const Nanos ttft = std::min(budget.ttft.value_or(Nanos::max()), klass.ttft.value_or(Nanos::max()));
@@ -123,6 +131,7 @@ struct Seeker {
   bool repeat = false;
   Class klass = Class::interactive;
   std::uint32_t tenant = 0;
+  Time patience = never;
   Lane lane() const { return repeat ? Lane::repeats : Lane::fresh; }
 };
 
@@ -132,7 +141,7 @@ inline Nanos jittered(Nanos time, std::uint64_t bits) {
 }
 
 // What a draw is for; a request's attempt number keeps its draws apart.
-enum class Use : std::uint64_t { choice, backoff, advice, door_advice };
+enum class Use : std::uint64_t { choice, backoff, advice, door_advice, pool };
 
 struct Dispatcher::State {
   std::vector<Endpoint> endpoints;
@@ -161,12 +170,17 @@ struct Dispatcher::State {
   void start(Time now, std::uint32_t slot, std::uint32_t pool, std::uint32_t position, Orders& orders);
   bool spills(Time now, const Record& record, const Pool& pool) const;
   bool spills(Time now, const Seeker& who, const Pool& pool) const;
-  static Time spill_at(Time received, Time content_by, const Pool& pool);
+  static Time spill_at(const Seeker& who, const Pool& pool);
   static Seeker seeker(const Record& record);
   bool hopeful(const Record& record) const;
   bool has_untried(const Record& record) const;
   std::uint32_t untried_in(const Record& record, std::uint32_t pool) const;
   std::uint64_t bits(const Record& record, Use use) const;
+
+  // dispatch_pool.cpp
+  void rank_pools_for(Time now, std::uint32_t slot);
+  PoolCandidate candidate(Time now, const Record& record, std::uint32_t pool) const;
+  Answer too_dear(const Record& record) const;
 
   // dispatch_wait.cpp
   std::optional<Answer> turn_away(Time now, const Arrival& arrival, Orders& orders);
@@ -218,7 +232,7 @@ struct Dispatcher::State {
   void reconsider_waiting(Time now, std::uint32_t endpoint, Orders& orders);
   bool may_eject(std::uint32_t endpoint) const;
   bool others_healthy(std::uint32_t endpoint, std::uint32_t pool) const;
-  Time returns_at(Time now, const Route& route, bool probes_count) const;
+  Time returns_at(Time now, const Record& record, bool probes_count) const;
 
   // dispatch_limit.cpp
   void progress(Time now, std::span<const Progress> list, Orders& orders);

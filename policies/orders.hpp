@@ -40,6 +40,7 @@ enum class Code : std::uint8_t {
   tokens_per_minute,
   concurrency,
   request_too_large_for_limit,  // more tokens than its limit per minute: it never fits
+  cost_budget_unmeetable,  // value: millionths of a USD in the cheapest pool that is good enough, -1: none is; limit
 };
 
 // The end of a request that no backend answers. At most one a request, and none after a successful attempt.

@@ -17,7 +17,7 @@ namespace headgate::policies {
 using namespace std::chrono_literals;
 
 enum class Balance : std::uint8_t { round_robin, weighted, least_in_flight, p2c };
-enum class PoolOrder : std::uint8_t { priority };  // pools in the order written; the next one when it must
+enum class PoolOrder : std::uint8_t { priority, cheapest_within_budget, fastest, weighted };  // pool_choice.hpp
 enum class LimitMode : std::uint8_t { fixed, adaptive };
 enum class QueueOrder : std::uint8_t { deadline, fifo, adaptive_lifo };  // of one tenant's requests
 enum class Class : std::uint8_t { interactive, standard, batch, sheddable };
@@ -82,11 +82,23 @@ struct QueueOptions {
   }
 };
 
+// What a pool is worth to routes that choose among several.
+struct PoolOffer {
+  double input_usd = 0, output_usd = 0;  // per million tokens
+  double quality = 0.5;                  // 0..1
+  std::uint32_t weight = 1;              // under PoolOrder::weighted
+  template <class A>
+  void image(A& a) {
+    a(input_usd, output_usd, quality, weight);
+  }
+};
+
 struct PoolPlan {
   PoolId id{};
   std::vector<BackendPlan> backends;
   Balance balance = Balance::p2c;
   QueueOptions queue;
+  PoolOffer offer{};
 };
 
 struct RetryOptions {
@@ -120,10 +132,13 @@ struct TimeoutOptions {
 // none is, the request is refused at the door.
 struct BudgetOptions {
   std::optional<Nanos> ttft;   // of unary requests: as if they were streams
+  std::optional<Nanos> itl;    // mean gap between its tokens; of a route with several pools
   std::optional<Nanos> total;  // whole answer
+  std::optional<double> max_cost_usd;
+  std::optional<double> min_quality;
   template <class A>
   void image(A& a) {
-    a(ttft, total);
+    a(ttft, itl, total, max_cost_usd, min_quality);
   }
 };
 

@@ -10,6 +10,7 @@
 
 #include "policies/calls.hpp"
 #include "policies/orders.hpp"
+#include "policies/pool_choice.hpp"
 #include "policies/queue.hpp"
 #include "policies/token_estimator.hpp"
 
@@ -44,6 +45,10 @@ struct Record {
   Class klass = Class::interactive;
   std::uint32_t raw_prompt_tokens = 0, choices = 1;  // as the arrival said
   TokenEstimate estimate;
+  std::uint32_t output_most = 0;  // tokens, as far as a cost is promised
+  PoolWish wish;
+  PoolRanking ranking;    // of its route's pools
+  Time patience = never;  // until then it waits for the first of them; never: a budget decides
   std::uint64_t reserved_tokens = 0;
   bool taken = false;                            // of its tenant's limits
   bool by_newest = false;                        // it came to a queue that is late
@@ -54,19 +59,22 @@ struct Record {
   std::uint64_t body_bytes = 0;
   std::uint64_t ticket = 0;  // order of queueing
   Time received{}, deadline{}, head_by{};
+  Time total_by = never;  // as a budget says, without the route's timeouts
   Time first_token_by{};
   Time content_by{};  // while it waits; of what has been tried, head_by
   Nanos idle_within{};
   Time started_at{}, content_at{}, queued_at{}, wait_by{};
 
   std::span<const std::uint32_t> not_these() const { return std::span(tried).first(tried_n); }
+  std::span<const std::uint32_t> pools() const { return std::span(ranking.pools).first(ranking.n); }
   template <class A>
   void image(A& a) {
     a(id, stage, lane, why, fallback, stream, repeat, committed, gone, trial, free_retry_used, attempts, waits_alone,
       tried_n, links_n, owner.shard, owner.slot, route, pool, endpoint, tried, links, tenant, klass, raw_prompt_tokens,
-      choices, estimate.input, estimate.output_q50, estimate.output_q90, reserved_tokens, taken, by_newest, used_tokens,
-      used_cost, charge, charged_in, prefilling, body_bytes, ticket, received, deadline, head_by, first_token_by,
-      content_by, idle_within, started_at, content_at, queued_at, wait_by);
+      choices, estimate.input, estimate.output_q50, estimate.output_q90, output_most, wish, ranking.pools, ranking.n,
+      ranking.second_later, patience, reserved_tokens, taken, by_newest, used_tokens, used_cost, charge, charged_in,
+      prefilling, body_bytes, ticket, received, deadline, head_by, total_by, first_token_by, content_by, idle_within,
+      started_at, content_at, queued_at, wait_by);
   }
 };
 

@@ -135,7 +135,9 @@ class Simulator {
                                             .prompt_tokens = planned.input,
                                             .stream = planned.stream,
                                             .repeat = record(request).sends > 1,
-                                            .received = now_},
+                                            .received = now_,
+                                            .max_cost_usd = of.max_cost_usd,
+                                            .min_quality = of.min_quality},
                                            orders_);
   }
 

@@ -133,7 +133,8 @@ TEST(EventCodec, TakesNoValueThatMeansNothing) {
 
 // Whoever adds a field to one of these must name it in visit() too: then the number here changes.
 TEST(EventCodec, NamesEveryField) {
-  [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15] = policies::Arrival{};
+  [[maybe_unused]] const auto& [a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17] =
+      policies::Arrival{};
   [[maybe_unused]] const auto& [o1, o2, o3, o4, o5, o6, o7] = policies::Outcome{};
   [[maybe_unused]] const auto& [c1, c2, c3, c4] = policies::ClassOptions{};
   [[maybe_unused]] const auto& [v1, v2, v3] = policies::TenantLimits{};
@@ -144,11 +145,12 @@ TEST(EventCodec, NamesEveryField) {
   [[maybe_unused]] const auto& [h1, h2, h3, h4, h5, h6, h7, h8, h9, h10] = policies::HealthOptions{};
   [[maybe_unused]] const auto& [e1, e2, e3, e4] = policies::EndpointPlan{};
   [[maybe_unused]] const auto& [l1, l2, l3] = policies::LimitOptions{};
-  [[maybe_unused]] const auto& [g1, g2] = policies::BudgetOptions{};
+  [[maybe_unused]] const auto& [g1, g2, g3, g4, g5] = policies::BudgetOptions{};
   [[maybe_unused]] const auto& [k1, k2, k3] = policies::Progress{};
   [[maybe_unused]] const auto& [b1, b2, b3] = policies::BackendPlan{};
   [[maybe_unused]] const auto& [q1, q2, q3, q4] = policies::QueueOptions{};
-  [[maybe_unused]] const auto& [p1, p2, p3, p4] = policies::PoolPlan{};
+  [[maybe_unused]] const auto& [p1, p2, p3, p4, p5] = policies::PoolPlan{};
+  [[maybe_unused]] const auto& [f1, f2, f3, f4] = policies::PoolOffer{};
   [[maybe_unused]] const auto& [r1, r2, r3, r4, r5, r6, r7] = policies::RetryOptions{};
   [[maybe_unused]] const auto& [t1, t2, t3, t4, t5, t6] = policies::TimeoutOptions{};
   [[maybe_unused]] const auto& [u1, u2, u3, u4, u5, u6, u7] = policies::RoutePlan{};

@@ -62,6 +62,8 @@ const Line contract[] = {
     {Refusal::tokens_per_minute, 429, "rate_limit_error", "tokens_per_minute", "true", true},
     {Refusal::concurrency, 429, "rate_limit_error", "concurrency", "true", true},
     {Refusal::request_too_large, 429, "rate_limit_error", "request_too_large_for_limit", "false", true},
+    {Refusal::cost_unmeetable, 402, "budget_error", "cost_budget_unmeetable", "false", true},
+    {Refusal::quality_unmeetable, 402, "budget_error", "cost_budget_unmeetable", "false", true},
     {Refusal::upstream_failed, 502, "upstream_error", "upstream_failed", "false", false},
     {Refusal::upstream_in_band, 502, "upstream_error", "upstream_failed", "", false},
     {Refusal::upstream_overloaded, 503, "upstream_error", "upstream_failed", "", false},

@@ -91,7 +91,12 @@ class Books {
       for (const policies::BackendPlan& backend : pool.backends) members_[pool.id].insert(backend.endpoint);
     }
     const policies::RoutePlan& route = catalog.plan.routes.at(0);
-    spills_ = route.budget.ttft.has_value();
+    // Then a free server may be in a pool that the request may not use, or not yet.
+    choosy_ = route.budget.ttft || route.budget.min_quality || route.order == policies::PoolOrder::fastest ||
+              route.order == policies::PoolOrder::cheapest_within_budget ||
+              std::ranges::any_of(world_.settings.classes, [](const TrafficClass& of) {
+                return of.min_quality > 0 || of.max_cost_usd < policies::unlimited_usd;
+              });
     attempts_max_ = std::max(attempts_max_, route.retry.attempts_max);
     budget_initial_ += route.retry.budget_initial;  // a route that comes anew has its own
     budget_per_success_ = std::max(budget_per_success_, route.retry.budget_per_success);
@@ -176,7 +181,7 @@ class Books {
       ++retries_;
       retried_.insert(order.request);
     }
-    if (!again || spills_ || changed) return;
+    if (!again || choosy_ || changed) return;
     for (const policies::EndpointState& other : seen_.endpoints) {
       const policies::EndpointState* const other_before = before(other.id);
       const bool all_along = other_before != nullptr && is_free(*other_before) && is_free(other);
@@ -203,7 +208,7 @@ class Books {
   std::map<policies::PoolId, std::set<policies::EndpointId>> members_;
   policies::Snapshot seen_, before_;  // before_: this event
   std::size_t changes_ = 0;           // that have been made
-  bool reloaded_ = false, spills_ = false;
+  bool reloaded_ = false, choosy_ = false;
   std::uint64_t events_ = 0, starts_ = 0, retries_ = 0;
   std::uint64_t moved_ = 0;  // waiting at the reloads
   Totals totals_;

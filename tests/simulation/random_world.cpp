@@ -67,6 +67,22 @@ void add_tenants(Dice& dice, json& config) {
   if (dice.one_in(3)) config["classes"]["sheddable"]["wait_max"] = dice.ms(10, 500);
 }
 
+// Pools that differ, and a route that minds.
+void add_offers(Dice& dice, json& config) {
+  for (auto& [name, pool] : config["pools"].items()) {
+    pool["price"] = {{"input", dice.below(3)}, {"output", dice.below(10)}};
+    pool["quality"] = dice.below(11) / 10.0;
+    pool["weight"] = dice.between(1, 3);
+  }
+  constexpr std::array orders{"priority", "cheapest_within_budget", "fastest", "weighted"};
+  for (auto& [name, route] : config["routes"].items()) {
+    route["order"] = orders[dice.below(4)];
+    if (dice.one_in(3)) route["budget"]["itl"] = dice.ms(5, 60);
+    if (dice.one_in(3)) route["budget"]["total"] = dice.ms(500, 10'000);
+    if (dice.one_in(4)) route["budget"]["min_quality"] = dice.below(8) / 10.0;
+  }
+}
+
 json random_config(Dice& dice) {
   json config = {{"listen", {{"allow_anonymous", true}}}, {"seed", dice.below(1000)}};
   const std::uint32_t pools = dice.between(1, 3);
@@ -91,6 +107,7 @@ json random_config(Dice& dice) {
                        {"total_unary", dice.ms(800, 20000)},
                        {"total_stream", dice.ms(800, 20000)}};
   if (dice.one_in(2)) add_tenants(dice, config);
+  if (dice.one_in(2)) add_offers(dice, config);
   return config;
 }
 
@@ -174,7 +191,9 @@ World::World(std::uint64_t seed) {
     settings.classes.push_back({.name = std::to_string(n),
                                 .model = "chat",
                                 .klass = static_cast<policies::Class>(dice.below(4)),
-                                .tenant_id = policies::TenantId{n}});
+                                .tenant_id = policies::TenantId{n},
+                                .max_cost_usd = dice.one_in(8) ? dice.below(100) / 1e5 : policies::unlimited_usd,
+                                .min_quality = dice.one_in(8) ? dice.below(8) / 10.0 : 0});
   }
   const bool mixed = dice.one_in(2);
   settings.network = dice.up_to(2ms);

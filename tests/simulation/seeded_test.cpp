@@ -34,12 +34,26 @@ TEST(SeededWorlds, KeepTheirBooksAndEndEveryRequestOnce) {
   if (only != 0) return;
   if (seeds < usual_seeds) return;
   // Each order and each code at least 1,000 times in the usual worlds.
-  for (const char* order :
-       {"start first", "start queued", "start retry", "start evacuation", "answer model_not_found",
-        "answer no_healthy_backend", "answer queue_full", "answer deadline_unmeetable", "answer deadline_exceeded",
-        "answer upstream_status", "answer upstream_failed", "answer upstream_timeout", "answer upstream_auth",
-        "answer stream_cut", "answer upstream_socket", "answer requests_per_minute", "answer tokens_per_minute",
-        "answer concurrency", "answer request_too_large_for_limit"}) {
+  for (const char* order : {"start first",
+                            "start queued",
+                            "start retry",
+                            "start evacuation",
+                            "answer model_not_found",
+                            "answer no_healthy_backend",
+                            "answer queue_full",
+                            "answer deadline_unmeetable",
+                            "answer deadline_exceeded",
+                            "answer upstream_status",
+                            "answer upstream_failed",
+                            "answer upstream_timeout",
+                            "answer upstream_auth",
+                            "answer stream_cut",
+                            "answer upstream_socket",
+                            "answer requests_per_minute",
+                            "answer tokens_per_minute",
+                            "answer concurrency",
+                            "answer request_too_large_for_limit",
+                            "answer cost_budget_unmeetable"}) {
     EXPECT_GE(seen[order], least) << order;
   }
   for (const char* end : {"ok ", "left "}) EXPECT_GE(seen[end], least) << end;
