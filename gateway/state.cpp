@@ -137,6 +137,8 @@ std::string_view name_of(HealthState health) {
       return "half_open";
     case HealthState::down:
       return "down";
+    case HealthState::slow:
+      return "slow";
   }
   return "";
 }

@@ -7,6 +7,7 @@
 #   spikes    how soon goodput is back after 3x for 20 s and 10x for 60 s
 #   classes   the highest class while the lowest sends twelve times as much
 #   tenants   tokens per weight of tenants who always wait
+#   faults    one of eight that fails, fails half of the time, or turns slow: how soon it is found, and comes back
 #   tiers     what cheapest_within_budget saves against the best that could be done
 # Defaults: 4 replicas of llama-3.1-8b-h100, 5 seeds, 300 s. Requests have the lengths of the Azure conversation trace,
 # come as a Poisson stream, and are sent again as the official SDKs do. Good is, unless a table says otherwise: TTFT

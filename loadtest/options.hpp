@@ -43,6 +43,7 @@ struct LoadOptions {
   std::string json;      // summary as JSON: a file, or "-" for standard output (then the table is not printed)
   std::string records;   // one JSON line per request: a file
   std::string timeline;  // the run second by second, as CSV: a file
+  std::string attempts;  // simulated: one CSV line per attempt, when and where: a file
   bool live = false;     // one-screen summary while it runs; plain lines every 5 s when not a terminal
   std::string admin;     // http://HOST:PORT of the gateway's admin listener, for the live screen; empty: none
   std::string title;     // headline of the live screen

@@ -34,6 +34,7 @@ std::string Output::open(const LoadOptions& options) {
   std::string problem = options.json == "-" ? "" : open_file("json", options.json, json_);
   if (problem.empty()) problem = open_file("records", options.records, records_);
   if (problem.empty()) problem = open_file("timeline", options.timeline, timeline_);
+  if (problem.empty()) problem = open_file("attempts", options.attempts, attempts_);
   return problem;
 }
 
@@ -71,6 +72,7 @@ bool Output::report(const LoadOptions& options, const RunResult& result) {
     write_timeline(timeline_, result);
     good = written(options.timeline, timeline_) && good;
   }
+  if (!options.attempts.empty()) good = written(options.attempts, attempts_) && good;
   if (options.verdict) {
     const RunVerdict verdict = verdict_of(summary);
     std::fputs(verdict.text.c_str(), words_of(options));

@@ -18,9 +18,10 @@ class Output {
   bool report(const LoadOptions& options, const RunResult& result);
   // The same for a summary of another kind: no records, no verdict.
   bool show(const LoadOptions& options, const Summary& summary, const std::string& table);
+  std::ostream& attempts() { return attempts_; }  // to be written to while it runs
 
  private:
-  std::ofstream json_, records_, timeline_;
+  std::ofstream json_, records_, timeline_, attempts_;
 };
 
 }  // namespace headgate::loadtest

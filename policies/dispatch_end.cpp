@@ -25,6 +25,8 @@ void Dispatcher::State::first_token(Time now, AttemptId attempt, Orders& orders)
   if (record.stream) pools[record.pool].forecast.first_content(now - record.started_at);
   Endpoint& endpoint = endpoints[record.endpoint];
   endpoint.health.first_content(now, record.trial);
+  set_limit(record.endpoint);
+  set_alarm(record.endpoint);
   record.trial = false;
   end_prefill(record);
   refresh(record.endpoint);
@@ -33,6 +35,7 @@ void Dispatcher::State::first_token(Time now, AttemptId attempt, Orders& orders)
 
 void Dispatcher::State::end_prefill(Record& record) {
   endpoints[record.endpoint].prefill_tokens -= record.prefilling;
+  endpoints[record.endpoint].pace.prompt_read(record.prefilling);
   record.prefilling = 0;
 }
 
@@ -47,12 +50,12 @@ void Dispatcher::State::judge(Time now, const Record& record, const Outcome& out
     if (looks_dead(outcome.end)) {
       endpoint.evacuation.died(loads[record.endpoint].in_flight, others_healthy(record.endpoint, record.pool));
     }
-    const bool asked = endpoint.health.about_to_eject(record.trial);
+    const bool asked = endpoint.health.about_to_eject(now, record.trial);
     endpoint.health.failed(now, record.trial, asked && may_eject(record.endpoint));
   } else if (succeeded(outcome)) {
     ++endpoint.successes;
     endpoint.evacuation.succeeded();
-    endpoint.health.succeeded(now, record.trial);
+    endpoint.health.succeeded(now, record.trial, record.committed);
   } else {
     endpoint.health.no_verdict(record.trial);  // the caller's fault, ours, or called off
   }
@@ -73,8 +76,10 @@ void Dispatcher::State::ended(Time now, AttemptId attempt, const Outcome& outcom
   Pool& pool = pools[record.pool];
   --pool.in_flight;
   loads.give_back(e);
+  set_limit(e);
   refresh(e);
   set_alarm(e);
+  if (lost(before, endpoints[e].standing)) forgive_slow(now, e, orders);
 
   const bool off = outcome.end == End::cancelled;
   const Nanos held = now - record.started_at;

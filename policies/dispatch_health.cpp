@@ -22,7 +22,7 @@ void Dispatcher::State::refresh(std::uint32_t e) {
   now.eligible = now.up || (used && health.half_open_free());
   now.hopeful = used && health.hopeful();
   now.ejected = used && health.ejected();
-  now.open = now.eligible && loads[e].free() && endpoint.prefill_tokens < endpoint.limit.prefill_max();
+  now.open = now.eligible && !health.held_back() && loads[e].free() && endpoint.prefill_tokens < endpoint.limit.prefill_max();
   const Standing was = endpoint.standing;
   if (now == was) return;
   endpoint.standing = now;
@@ -45,8 +45,10 @@ void Dispatcher::State::set_alarm(std::uint32_t e) {
 
 void Dispatcher::State::health_changed(Time now, std::uint32_t e, Orders& orders) {
   const Standing before = endpoints[e].standing;
+  set_limit(e);
   refresh(e);
   set_alarm(e);
+  if (lost(before, endpoints[e].standing)) forgive_slow(now, e, orders);
   if (lost(before, endpoints[e].standing)) reconsider_waiting(now, e, orders);
   serve(now, e, orders);
 }
@@ -90,6 +92,24 @@ bool Dispatcher::State::may_eject(std::uint32_t e) const {
     const std::uint32_t others_up = pool.up - (endpoint.standing.up ? own : 0);
     return std::size_t{ejected} * 2 <= pool.balancer.members().size() && others_up > 0;
   });
+}
+
+// Likewise, of those that are up and not slow.
+bool Dispatcher::State::may_demote(std::uint32_t e) const {
+  const Endpoint& endpoint = endpoints[e];
+  return std::ranges::all_of(endpoint.places, [&](const Endpoint::Place& place) {
+    const std::span<const routing::Member> members = pools[place.pool].balancer.members();
+    const auto well = std::ranges::count_if(members, [&](const routing::Member& member) {
+      const Endpoint& other = endpoints[member.endpoint];
+      return member.endpoint != e && other.standing.up && !other.pace.slow();
+    });
+    return static_cast<std::size_t>(well) * 2 >= members.size();
+  });
+}
+
+bool Dispatcher::State::spared(std::uint32_t e) const {
+  return std::ranges::all_of(endpoints[e].places,
+                             [&](const Endpoint::Place& place) { return others_healthy(e, place.pool); });
 }
 
 // At least half of the pool is up without it.

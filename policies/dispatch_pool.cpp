@@ -1,5 +1,6 @@
 // Which pools of its route a request may use, and in which order it looks at them.
 #include <algorithm>
+#include <cmath>
 
 #include "policies/dispatcher_state.hpp"
 
@@ -62,7 +63,7 @@ Answer Dispatcher::State::too_dear(const Record& record) const {
     if (pools[p].offer.quality < record.wish.quality_min) continue;
     least = std::min(least, usd(pools[p].offer, record.estimate.input, record.output_most));
   }
-  const auto millionths = [](double amount) { return static_cast<std::int64_t>(std::min(amount, 1e9) * 1e6 + 0.5); };
+  const auto millionths = [](double amount) { return std::llround(std::min(amount, 1e9) * 1e6); };
   return {.code = Code::cost_budget_unmeetable,
           .value = least == unlimited_usd ? -1 : millionths(least),
           .limit = millionths(record.wish.usd_max)};

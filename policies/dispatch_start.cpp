@@ -151,8 +151,10 @@ void Dispatcher::State::start(Time now, std::uint32_t slot, std::uint32_t p, std
   loads.take(member.endpoint);
   record.trial = endpoint.health.half_open_free();
   if (record.trial) endpoint.health.trial_started();
+  endpoint.health.started(now);
   endpoint.prefill_tokens += record.prefilling = record.estimate.input;
   refresh(member.endpoint);
+  if (endpoint.health.held_back()) set_alarm(member.endpoint);
   ++pool.in_flight;
   ++endpoint.attempts;
   ++record.attempts;

@@ -230,6 +230,7 @@ void Dispatcher::State::advance(Time now, Orders& orders) {
     endpoint_alarms.clear(e);
     endpoints[e].due = never;
     endpoints[e].health.wake(now);
+    set_limit(e);
     refresh(e);
     set_alarm(e);
     woken.push_back(e);

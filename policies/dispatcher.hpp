@@ -27,7 +27,8 @@
 
 namespace headgate::policies {
 
-enum class HealthState : std::uint8_t { up, cooling, ejected, half_open, down };
+// slow: up, but given one request now and then only, to see whether it still is.
+enum class HealthState : std::uint8_t { up, cooling, ejected, half_open, down, slow };
 
 // What an operator sets by hand. It outlives replans, until it is set otherwise.
 struct HandSetting {

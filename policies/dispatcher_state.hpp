@@ -23,6 +23,7 @@
 #include "policies/dispatcher.hpp"
 #include "policies/health.hpp"
 #include "policies/limit.hpp"
+#include "policies/pace.hpp"
 #include "policies/queue.hpp"
 #include "policies/record.hpp"
 #include "policies/retry.hpp"
@@ -68,12 +69,13 @@ struct Endpoint {
   LimitOptions limit;
   std::uint32_t max_in_flight = 0;
   AdaptiveLimit adaptive;
+  Pace pace;
   Time due = never;  // as set in the alarms
   std::uint64_t attempts = 0, failures = 0, successes = 0;
   std::uint64_t prefill_tokens = 0;  // of attempts whose first content has not come
   template <class A>
   void image(A& a) {
-    a(planned, drained, hand_weight, standing, turn, places, health, evacuation, limit, max_in_flight, adaptive, due,
+    a(planned, drained, hand_weight, standing, turn, places, health, evacuation, limit, max_in_flight, adaptive, pace, due,
       attempts, failures, successes, prefill_tokens);
   }
 };
@@ -85,12 +87,13 @@ struct Pool {
   PoolQueue queue;
   Forecast forecast;
   StandingOverload overload;
+  PaceModel pace;
   PoolOffer offer;
   std::uint32_t in_flight = 0;                                   // attempts made through this pool
   std::uint32_t up = 0, eligible = 0, hopeful = 0, ejected = 0;  // members by standing
   template <class A>
   void image(A& a) {
-    a(planned, balancer, limits, queue, forecast, overload, offer, in_flight, up, eligible, hopeful, ejected);
+    a(planned, balancer, limits, queue, forecast, overload, pace, offer, in_flight, up, eligible, hopeful, ejected);
   }
 };
 
@@ -231,12 +234,16 @@ struct Dispatcher::State {
   void health_changed(Time now, std::uint32_t endpoint, Orders& orders);
   void reconsider_waiting(Time now, std::uint32_t endpoint, Orders& orders);
   bool may_eject(std::uint32_t endpoint) const;
+  bool may_demote(std::uint32_t endpoint) const;
+  bool spared(std::uint32_t endpoint) const;
   bool others_healthy(std::uint32_t endpoint, std::uint32_t pool) const;
   Time returns_at(Time now, const Record& record, bool probes_count) const;
 
   // dispatch_limit.cpp
   void progress(Time now, std::span<const Progress> list, Orders& orders);
   void set_limit(std::uint32_t endpoint);
+  void watch_pace(Time now, const Progress& of, Orders& orders);
+  void forgive_slow(Time now, std::uint32_t endpoint, Orders& orders);
   void learn_of_limit(const Record& record, const Outcome& outcome, Time now);
 
   // dispatch_plan.cpp

@@ -188,7 +188,7 @@ std::uint32_t FairQueue::flow_of(const Turn& turn) {
     free_ = flows_[f].next_free;
   }
   flows_[f] = {.tenant = turn.tenant, .serial = ++serial_, .klass = turn.klass};
-  if (2 * ++flows_n_ > index_.size()) {
+  if (std::size_t{2} * ++flows_n_ > index_.size()) {
     index_.assign(std::max<std::size_t>(16, 2 * index_.size()), none);
     for (std::uint32_t other = 0; other < flows_.size(); ++other) {
       if (flows_[other].serial != 0) index_flow(other);

@@ -7,6 +7,7 @@ namespace {
 
 constexpr Nanos clean_time_per_level = 30s;
 constexpr int intervals_a_success_holds = 3;
+constexpr Nanos taste_every = 5s;
 
 // first * 2^level, at most `most`.
 Nanos doubled(Nanos first, std::uint32_t level, Nanos most) {
@@ -21,7 +22,8 @@ HealthState Health::state() const {
   if (down_) return HealthState::down;
   if (breaker_ == Breaker::open) return HealthState::ejected;
   if (breaker_ == Breaker::half_open) return HealthState::half_open;
-  return cooling_ ? HealthState::cooling : HealthState::up;
+  if (cooling_) return HealthState::cooling;
+  return slow_ ? HealthState::slow : HealthState::up;
 }
 
 void Health::note() {
@@ -36,6 +38,7 @@ void Health::eject(Time now) {
   if (wait < options_.eject_max) ++eject_level_;
   breaker_ = Breaker::open;
   trial_out_ = false;
+  ramp_tenths_ = 10;
   failures_in_a_row_ = 0;
   ++ejections_;
 }
@@ -52,9 +55,30 @@ void Health::close(Time now) {
   breaker_ = Breaker::closed;
   trial_out_ = false;
   closed_at_ = now;
+  begin_ramp(now);
 }
 
-void Health::succeeded(Time now, bool trial) {
+void Health::begin_ramp(Time now) {
+  if (options_.slow_start == Nanos{0}) return;
+  ramp_tenths_ = 1;
+  ramp_at_ = after(now, options_.slow_start / 10);
+}
+
+void Health::slow(Time now, bool is_slow) {
+  if (slow_ && !is_slow) begin_ramp(now);
+  slow_ = is_slow;
+  taste_ = false;
+  taste_at_ = after(now, taste_every);
+}
+
+void Health::started(Time now) {
+  if (!slow_) return;
+  taste_ = false;
+  taste_at_ = after(now, taste_every);
+}
+
+void Health::succeeded(Time now, bool trial, bool had_content) {
+  if (!had_content) verdicts_.add(now, true);
   success_at_ = now;
   failures_in_a_row_ = 0;
   cool_level_ = 0;
@@ -64,6 +88,7 @@ void Health::succeeded(Time now, bool trial) {
 }
 
 void Health::first_content(Time now, bool trial) {
+  verdicts_.add(now, true);
   success_at_ = now;
   down_ = false;
   if (trial && breaker_ == Breaker::half_open) {
@@ -73,8 +98,11 @@ void Health::first_content(Time now, bool trial) {
   note();
 }
 
-bool Health::about_to_eject(bool trial) const {
-  if (breaker_ == Breaker::closed) return failures_in_a_row_ + 1 >= options_.consecutive_failures;
+bool Health::about_to_eject(Time now, bool trial) const {
+  if (breaker_ == Breaker::closed) {
+    return failures_in_a_row_ + 1 >= options_.consecutive_failures ||
+           verdicts_.too_many(now, options_.success_ratio_min);
+  }
   return breaker_ == Breaker::half_open && trial;
 }
 
@@ -83,7 +111,7 @@ void Health::failed(Time now, bool trial, bool may_eject) {
     // Only its trial decides: failures of older attempts say what is known already.
     if (trial) fail_trial(now, may_eject);
   } else if (breaker_ == Breaker::closed) {
-    const bool enough = about_to_eject(false);
+    const bool enough = about_to_eject(now, false);
     ++failures_in_a_row_;
     if (enough && may_eject) {
       const auto clean =
@@ -92,6 +120,7 @@ void Health::failed(Time now, bool trial, bool may_eject) {
       eject(now);
     }
   }
+  verdicts_.add(now, false);
   note();
 }
 
@@ -123,6 +152,7 @@ void Health::probed(Time now, bool ok) {
     ++hits_in_a_row_;
     if (down_ && hits_in_a_row_ >= options_.probe_rise) {
       down_ = false;
+      if (breaker_ == Breaker::closed) begin_ramp(now);
       if (breaker_ == Breaker::open) breaker_ = Breaker::half_open;
     }
   } else {
@@ -139,6 +169,8 @@ void Health::probed(Time now, bool ok) {
 void Health::wake(Time now) {
   if (cooling_ && cooling_until_ <= now) cooling_ = false;
   if (breaker_ == Breaker::open && open_until_ <= now) breaker_ = Breaker::half_open;
+  if (slow_ && taste_at_ <= now) taste_ = true;
+  for (; ramp_tenths_ < 10 && ramp_at_ <= now; ramp_at_ = after(ramp_at_, options_.slow_start / 10)) ++ramp_tenths_;
   note();
 }
 
@@ -146,6 +178,8 @@ Time Health::due() const {
   Time at = never;
   if (cooling_) at = cooling_until_;
   if (breaker_ == Breaker::open) at = std::min(at, open_until_);
+  if (slow_ && !taste_) at = std::min(at, taste_at_);
+  if (ramp_tenths_ < 10) at = std::min(at, ramp_at_);
   return at;
 }
 

@@ -18,15 +18,15 @@ constexpr std::size_t changes_max = 100'000;
 struct Written {
   std::optional<Nanos> at, lasts;
   std::string backend, what;
-  double factor = 5;
+  double factor = 5, share = 1;
   std::uint16_t status = 429;
   Nanos retry_after = std::chrono::seconds(1), every = std::chrono::seconds(2);
   std::set<std::string, std::less<>> parts;  // that are written
 };
 
 // The only kind of fault that a part is for.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> only_for{
-    {{"factor", "slow"}, {"status", "storm"}, {"retry-after", "storm"}, {"every", "flap"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> only_for{
+    {{"factor", "slow"}, {"status", "storm"}, {"retry-after", "storm"}, {"share", "storm"}, {"every", "flap"}}};
 
 Nanos later(Nanos time, Nanos by) { return by > Nanos::max() - time ? Nanos::max() : time + by; }
 
@@ -56,12 +56,16 @@ std::string read_part(std::string_view name, std::string_view value, Nanos span,
     out.factor = number;
     return number > 0 && number <= 1000 ? "" : "must be a number over 0, at most 1000";
   }
+  if (name == "share") {
+    out.share = number;
+    return number > 0 && number <= 1 ? "" : "must be a number over 0, at most 1";
+  }
   if (name == "status") {
     const bool good = number >= 400 && number <= 599 && number == std::floor(number);
     if (good) out.status = static_cast<std::uint16_t>(number);
     return good ? "" : "must be an error status, 400 to 599";
   }
-  const std::vector<std::string> known{"at", "backend", "do", "for", "factor", "status", "retry-after", "every"};
+  const std::vector<std::string> known{"at", "backend", "do", "for", "factor", "status", "retry-after", "share", "every"};
   return "is no part of a fault" + suggestion(name, known);
 }
 
@@ -100,6 +104,7 @@ std::string expand(const Written& fault, Add&& add) {
   } else if (fault.what == "storm") {
     state.status = fault.status;
     state.retry_after = fault.retry_after;
+    state.share = fault.share;
   } else if (fault.what == "flap") {
     if (!fault.lasts) return "flap needs for=DURATION";
     if (*fault.lasts / fault.every > 1000) return "flap may change at most 1000 times";

@@ -6,7 +6,7 @@
 //   kill     the process is gone: connections refused, streams broken; it comes back with an empty cache
 //   stall    it accepts and says nothing; what it was doing goes on afterwards
 //   slow     every step takes factor= times as long (5)
-//   storm    every request is answered status= (429) with retry-after= (1s)
+//   storm    every request, or share= of them, is answered status= (429) with retry-after= (1s)
 //   flap     killed and back, in turn, each for every= (2s)
 //   recover  back to normal
 // for= is the time after which it recovers by itself.
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "config/catalog.hpp"
+#include "policies/base/random.hpp"
 #include "policies/base/time.hpp"
 #include "policies/calls.hpp"
 
@@ -28,15 +29,16 @@ struct ServerState {
   bool down = false, stalled = false;
   bool no_socket = false;  // the gateway has no descriptor left for a connection to it
   double slowness = 1;
-  std::uint16_t status = 0;  // 0: it works; else its answer to every request
+  std::uint16_t status = 0;  // 0: it works; else its answer
   Nanos retry_after{0};      // with that status
+  double share = 1;          // of the requests that have that answer
 
-  // How an attempt ends there without reaching the engine, if it does.
-  std::optional<policies::Outcome> at_once() const {
+  // How an attempt ends there without reaching the engine, if it does. `request`, `attempt`: its numbers.
+  std::optional<policies::Outcome> at_once(std::uint64_t request, std::uint64_t attempt) const {
     using policies::End;
     if (down) return policies::Outcome{.end = End::connect};
     if (no_socket) return policies::Outcome{.end = End::no_socket};
-    if (status == 0) return std::nullopt;
+    if (status == 0 || unit(draw(0, request, attempt)) >= share) return std::nullopt;
     return policies::Outcome{.end = End::status, .status = status, .retry_after = retry_after};
   }
 };

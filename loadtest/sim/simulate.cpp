@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -108,6 +109,21 @@ std::optional<SimSettings> prepare(const SimulateOptions& options, const std::st
   return settings;
 }
 
+// A line "MS,BACKEND,WHY" for each.
+auto attempts_into(std::ostream& out, const config::Catalog& catalog) {
+  constexpr std::array why{"first", "queued", "retry", "evacuation"};
+  out << "ms,backend,why\n";
+  return [&out, &catalog, why](Time now, const policies::Dispatcher&, const policies::Orders& orders) {
+    for (const policies::Order& order : orders) {
+      const auto* const start = std::get_if<policies::Start>(&order.what);
+      if (start == nullptr) continue;
+      out << std::chrono::duration_cast<std::chrono::milliseconds>(now - sim_start).count() << ','
+          << catalog.targets[policies::index(start->backend)]->name << ','
+          << why[static_cast<std::size_t>(start->why)] << '\n';
+    }
+  };
+}
+
 std::string titled(const std::string& file, const std::vector<std::string>& sets) {
   std::string title = file;
   for (const std::string& set : sets) title += (&set == sets.data() ? " with " : ", ") + set;
@@ -157,8 +173,9 @@ int simulate(const SimulateOptions& options) {
   auto settings = prepare(options, options.config, options.sets, plan.classes, span);
   if (!settings) return exit_usage;
   const bool compares = options.seeds > 1 || !options.compare.empty();
-  if (compares && !(options.load.records.empty() && options.load.timeline.empty()))
-    return usage("--records and --timeline are of one run: without --seeds and --compare");
+  if (compares && !(options.load.records.empty() && options.load.timeline.empty() &&
+                    options.load.attempts.empty()))
+    return usage("--records, --timeline and --attempts are of one run: without --seeds and --compare");
   std::vector<Contender> contenders{{titled(options.config, options.sets), std::move(*settings)}};
   if (!options.compare.empty()) {
     auto other = prepare(options, options.compare, {}, plan.classes, span);
@@ -178,7 +195,8 @@ int simulate(const SimulateOptions& options) {
     requests = requests_played(comparison);
     good = output.show(options.load, comparison, table_of_comparison(comparison));
   } else {
-    const SimSettings& only = contenders.front().settings;
+    SimSettings& only = contenders.front().settings;
+    if (!options.load.attempts.empty()) only.watch = attempts_into(output.attempts(), *only.catalog);
     RunResult result = simulate(only, plan.requests);
     result.faults = options.faults;
     good = output.report(options.load, result);

@@ -180,7 +180,7 @@ class Simulator {
   void submit(std::uint32_t request) {
     Live& live = live_[request];
     const Planned& planned = plan_[request];
-    if (const auto no = states_[live.endpoint].at_once()) return come_to_nothing(request, *no);
+    if (const auto no = states_[live.endpoint].at_once(request, live.serial)) return come_to_nothing(request, *no);
     engine::Engine& engine = engines_[live.endpoint];
     engine::Work work{planned.input, planned.output, prompt_blocks(planned, engine.profile().block_tokens)};
     if (!engine.fits(work)) return come_to_nothing(request, {.end = policies::End::ok, .status = 400});

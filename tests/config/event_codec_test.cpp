@@ -142,7 +142,7 @@ TEST(EventCodec, NamesEveryField) {
   [[maybe_unused]] const auto& [s1, s2, s3, s4, s5, s6, s7, s8, s9] = policies::Start{};
   [[maybe_unused]] const auto& [w1, w2, w3, w4, w5] = policies::Answer{};
   [[maybe_unused]] const auto& [d1, d2] = policies::HandSetting{};
-  [[maybe_unused]] const auto& [h1, h2, h3, h4, h5, h6, h7, h8, h9, h10] = policies::HealthOptions{};
+  [[maybe_unused]] const auto& [h1, h2, h3, h4, h5, h6, h7, h8, h9, h10, h11, h12, h13] = policies::HealthOptions{};
   [[maybe_unused]] const auto& [e1, e2, e3, e4] = policies::EndpointPlan{};
   [[maybe_unused]] const auto& [l1, l2, l3] = policies::LimitOptions{};
   [[maybe_unused]] const auto& [g1, g2, g3, g4, g5] = policies::BudgetOptions{};

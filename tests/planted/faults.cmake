@@ -80,7 +80,7 @@ plant(freed_slot_serves_nobody dispatch_end.cpp
   if (!PLANTED) serve(now, e, orders);
 }]])
 plant(over_the_limit dispatch_health.cpp
-  [[now.open = now.eligible && loads[e].free() &&]]
+  [[now.open = now.eligible && !health.held_back() && loads[e].free() &&]]
   [[now.open = now.eligible && (PLANTED || loads[e].free()) &&]])
 plant(alarm_heap_loses_one ranking.cpp
   [[if (last.key == key) return;]]

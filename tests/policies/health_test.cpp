@@ -8,7 +8,7 @@ namespace headgate::policies {
 namespace {
 
 struct Subject : Health {
-  Subject() { configure({}); }
+  explicit Subject(double success_ratio_min = 0) { configure({.success_ratio_min = success_ratio_min, .eject_max = 120s}); }
   void fail(Nanos when, int times = 1) {
     for (int i = 0; i < times; ++i) failed(at(when), false, true);
   }
@@ -29,11 +29,87 @@ TEST(Health, FiveHardFailuresInARowEject) {
   EXPECT_EQ(health.changes(), 1u);
 }
 
+// Every other request fails, so there are never two in a row.
+TEST(Health, HalfOfTheRequestsFailingEjects) {
+  Subject health(0.8);
+  for (int n = 0; n < 4; ++n) {
+    health.fail(1s * n);
+    health.first_content(at(1s * n), false);
+    health.succeeded(at(1s * n), false, true);
+  }
+  EXPECT_EQ(health.state(), HealthState::up);
+  health.fail(4s);  // the fifth of nine
+  EXPECT_EQ(health.state(), HealthState::ejected);
+}
+
+TEST(Health, OneFailureInSixIsBorneAndOldOnesAreForgotten) {
+  Subject borne(0.8);
+  for (int n = 0; n < 100; ++n) {
+    n % 6 == 0 ? borne.fail(100ms * n) : borne.succeeded(at(100ms * n), false);
+  }
+  EXPECT_EQ(borne.state(), HealthState::up);
+  Subject forgets(0.8);
+  forgets.fail(0s, 4);
+  forgets.succeeded(at(0s), false);
+  forgets.fail(30'001ms);
+  EXPECT_EQ(forgets.state(), HealthState::up);
+  EXPECT_TRUE(forgets.about_to_eject(at(30s), false)) << "a moment sooner it would have been ejected";
+}
+
+// It comes back by one success; the next failure finds the others still there.
+TEST(Health, WhoComesBackAndFailsAgainIsOutAtOnce) {
+  Subject health(0.8);
+  health.fail(0s, 5);
+  health.wake(at(5s));
+  health.trial_started();
+  health.succeeded(at(5s), true);
+  EXPECT_EQ(health.state(), HealthState::up);
+  health.fail(6s);
+  EXPECT_EQ(health.state(), HealthState::ejected);
+  EXPECT_EQ(health.due(), at(16s)) << "twice as long";
+}
+
+TEST(Health, WhoComesBackMayUseMoreEachSecond) {
+  Subject health;
+  EXPECT_EQ(health.ramp_tenths(), 10u);
+  health.fail(0s, 5);
+  health.wake(at(5s));
+  health.trial_started();
+  health.first_content(at(6s), true);
+  EXPECT_EQ(health.ramp_tenths(), 1u);
+  EXPECT_EQ(health.due(), at(7s));
+  health.wake(at(7s));
+  EXPECT_EQ(health.ramp_tenths(), 2u);
+  health.wake(at(14'999ms));
+  EXPECT_EQ(health.ramp_tenths(), 9u);
+  health.wake(at(15s));
+  EXPECT_EQ(health.ramp_tenths(), 10u);
+  EXPECT_EQ(health.due(), never);
+}
+
+TEST(Health, ASlowOneGetsARequestEachFiveSeconds) {
+  Subject health;
+  health.slow(at(0s), true);
+  EXPECT_EQ(health.state(), HealthState::slow);
+  EXPECT_TRUE(health.in_rotation());
+  EXPECT_TRUE(health.held_back());
+  EXPECT_EQ(health.due(), at(5s));
+  health.wake(at(5s));
+  EXPECT_FALSE(health.held_back());
+  EXPECT_EQ(health.due(), never) << "until it was given one";
+  health.started(at(8s));
+  EXPECT_TRUE(health.held_back());
+  EXPECT_EQ(health.due(), at(13s));
+  health.slow(at(9s), false);
+  EXPECT_EQ(health.state(), HealthState::up);
+  EXPECT_EQ(health.ramp_tenths(), 1u);
+}
+
 TEST(Health, WithoutLeaveItIsCountedAndTheNextFailureAsksAgain) {
   Subject health;
   for (int i = 0; i < 7; ++i) health.failed(at(0s), false, false);
   EXPECT_EQ(health.state(), HealthState::up);
-  EXPECT_TRUE(health.about_to_eject(false));
+  EXPECT_TRUE(health.about_to_eject(at(0s), false));
   health.failed(at(0s), false, true);
   EXPECT_EQ(health.state(), HealthState::ejected);
 }

@@ -33,6 +33,7 @@ TEST(Rotation, AnEndpointOfSeveralPoolsNeedsTheLeaveOfAll) {
 
 TEST(Rotation, AfterAnEjectionOneRequestDecides) {
   History h(PlanOf{}.pool(2, 4).route({0}).with([](Plan& p) {
+    for (EndpointPlan& endpoint : p.endpoints) endpoint.health.slow_start = 0s;
     p.routes[0].retry.attempts_max = 1;
     p.pools[0].balance = Balance::round_robin;
   }));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "policies/history.hpp"
+#include "policies/base/random.hpp"
 #include "policies/moment.hpp"
 
 namespace headgate::policies {
