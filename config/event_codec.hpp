@@ -135,8 +135,8 @@ void visit(A& a, policies::Order& x) {
 }
 template <class A>
 void visit(A& a, policies::HealthOptions& x) {
-  a(x.consecutive_failures, x.success_ratio_min, x.eject, x.eject_max, x.slow_start, x.demote_slow, x.cooldown_first, x.cooldown_unadvised_max, x.cooldown_max,
-    x.cooldown_last_backend, x.probe_fall, x.probe_rise, x.probe_interval);
+  a(x.consecutive_failures, x.success_ratio_min, x.eject, x.eject_max, x.slow_start, x.demote_slow, x.cooldown_first,
+    x.cooldown_unadvised_max, x.cooldown_max, x.cooldown_last_backend, x.probe_fall, x.probe_rise, x.probe_interval);
 }
 template <class A>
 void visit(A& a, policies::LimitOptions& x) {

@@ -275,7 +275,8 @@ int main(int argc, char** argv) {
   simulate_app->add_option("--set", simulate.sets,
                            "PATH=VALUE in the configuration, such as pools.small.queue.requests_max=5 or "
                            "pools.small.backends[0].slots=4 (repeatable)");
-  simulate_app->add_option("--attempts", simulate.load.attempts, "when and where each attempt began, and how backends were, as CSV: a file");
+  simulate_app->add_option("--attempts", simulate.load.attempts,
+                           "when and where each attempt began, and how backends were, as CSV: a file");
   simulate_app->add_option("--seeds", simulate.seeds, "so many runs, from --seed on: means and confidence intervals")
       ->check(whole_number(1, 1000))
       ->capture_default_str();

@@ -1,6 +1,6 @@
 # Sourced by tables of decide.sh: the best static limit, found by search.
 
-# write_config FILE SLOTS LIMIT QUEUE ROUTE: the last three are members of their objects.
+# write_config FILE SLOTS LIMIT QUEUE ROUTE [POOL]: all from LIMIT on are members of their objects.
 write_config() {
   local backends= n
   for ((n = 1; n <= replicas; n++)); do
@@ -9,7 +9,7 @@ write_config() {
   cat >"$work/$1.jsonc" <<JSON
 {
   "listen": {"allow_anonymous": true},
-  "pools": {"gpu": {"balance": "least_in_flight", "limit": {$3}, "queue": {$4}, "backends": [$backends]}},
+  "pools": {"gpu": {"balance": "least_in_flight", "limit": {$3}, "queue": {$4}, ${6:+$6, }"backends": [$backends]}},
   "routes": {"chat": {"pools": ["gpu"], $5}}
 }
 JSON

@@ -22,7 +22,8 @@ void Dispatcher::State::refresh(std::uint32_t e) {
   now.eligible = now.up || (used && health.half_open_free());
   now.hopeful = used && health.hopeful();
   now.ejected = used && health.ejected();
-  now.open = now.eligible && !health.held_back() && loads[e].free() && endpoint.prefill_tokens < endpoint.limit.prefill_max();
+  now.open =
+      now.eligible && !health.held_back() && loads[e].free() && endpoint.prefill_tokens < endpoint.limit.prefill_max();
   const Standing was = endpoint.standing;
   if (now == was) return;
   endpoint.standing = now;

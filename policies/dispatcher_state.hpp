@@ -75,8 +75,8 @@ struct Endpoint {
   std::uint64_t prefill_tokens = 0;  // of attempts whose first content has not come
   template <class A>
   void image(A& a) {
-    a(planned, drained, hand_weight, standing, turn, places, health, evacuation, limit, max_in_flight, adaptive, pace, due,
-      attempts, failures, successes, prefill_tokens);
+    a(planned, drained, hand_weight, standing, turn, places, health, evacuation, limit, max_in_flight, adaptive, pace,
+      due, attempts, failures, successes, prefill_tokens);
   }
 };
 

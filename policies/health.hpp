@@ -1,6 +1,6 @@
 // Whether one endpoint may be used, from how its attempts and probes end. Three conditions, each with its own rule:
-//   breaker   `consecutive_failures` hard failures in a row, or too few successes (success_window.hpp), eject for eject * 2^level (at most eject_max); then
-//   half-open:
+//   breaker   `consecutive_failures` hard failures in a row, or too few successes (success_window.hpp), eject for eject
+//   * 2^level (at most eject_max); then half-open:
 //             exactly one request decides. Its success (or first content) closes the breaker, a hard failure or a load
 //             signal ejects again one level higher. The level falls by one per 30 s without an ejection.
 //   cooldown  a load signal (429, 503, 529) cools for exactly the advised time, at most cooldown_max; without advice
@@ -71,8 +71,8 @@ class Health {
   template <class A>
   void image(A& a) {
     a(options_, breaker_, trial_out_, cooling_, down_, was_in_, failures_in_a_row_, eject_level_, cool_level_,
-      misses_in_a_row_, hits_in_a_row_, verdicts_, open_until_, closed_at_, cooling_until_, success_at_, probed_at_, changes_,
-      ejections_, probe_failures_, slow_, taste_, ramp_tenths_, taste_at_, ramp_at_);
+      misses_in_a_row_, hits_in_a_row_, verdicts_, open_until_, closed_at_, cooling_until_, success_at_, probed_at_,
+      changes_, ejections_, probe_failures_, slow_, taste_, ramp_tenths_, taste_at_, ramp_at_);
   }
 
  private:

@@ -37,13 +37,13 @@ void PaceModel::learn(const PaceWindow& window) {
 // Never less than half of the mean gap: far from what was seen the line may lead anywhere.
 double PaceModel::expected_ms(const PaceWindow& window) const {
   if (windows_ < windows_min) return 0;
-  std::array<double, n * n> m = squares_;
+  std::array<double, n* n> m = squares_;
   for (std::size_t i = 0; i < n; ++i) m[i * n + i] += ridge * weight_;
   const double whole = determinant(m);
   const auto x = terms(window);
   double expected = 0;
   for (std::size_t column = 0; column < n; ++column) {  // Cramer's rule
-    std::array<double, n * n> replaced = m;
+    std::array<double, n* n> replaced = m;
     for (std::size_t row = 0; row < n; ++row) replaced[row * n + column] = products_[row];
     expected += std::max(determinant(replaced) / whole, 0.0) * x[column];
   }
@@ -68,7 +68,8 @@ std::optional<PaceWindow> Pace::gaps(Time now, std::uint32_t count, Nanos sum, s
   const Nanos lasted = now - began_;
   if (gaps_ < gaps_min || lasted < window_min) return std::nullopt;
   const Nanos gap = gap_sum_ / gaps_;
-  const double steps = std::max(static_cast<double>(lasted.count()) / static_cast<double>(std::max(gap, Nanos{1}).count()), 1.0);
+  const double steps =
+      std::max(static_cast<double>(lasted.count()) / static_cast<double>(std::max(gap, Nanos{1}).count()), 1.0);
   const PaceWindow window{static_cast<double>(gap.count()) / 1e6, static_cast<double>(in_flight),
                           static_cast<double>(prompt_tokens_) / steps};
   began_ = now;

@@ -29,10 +29,10 @@ struct HealthOptions {
   std::uint32_t consecutive_failures = 5;  // hard failures in a row that eject
   double success_ratio_min = 0.8;          // of the last 20 verdicts, 5 of them failures; 0: not looked at
   Nanos eject = 5s;                        // first ejection; doubles each time
-  Nanos eject_max = 10s;                   // a trial costs one request that is served elsewhere
+  Nanos eject_max = 120s;
   Nanos slow_start = 10s;                  // after a return: a tenth of its limit, and a tenth more each tenth of this
   bool demote_slow = true;                 // pace.hpp
-  Nanos cooldown_first = 500ms;  // a 429/503/529 without advice; doubles each time
+  Nanos cooldown_first = 500ms;            // a 429/503/529 without advice; doubles each time
   Nanos cooldown_unadvised_max = 5s;
   Nanos cooldown_max = 60s;  // longest advice that is followed
   LastCooling cooldown_last_backend = LastCooling::refuse;
@@ -41,8 +41,8 @@ struct HealthOptions {
   Nanos probe_interval = 5s;     // a success within 3 intervals overrides missed probes
   template <class A>
   void image(A& a) {
-    a(consecutive_failures, success_ratio_min, eject, eject_max, slow_start, demote_slow, cooldown_first, cooldown_unadvised_max, cooldown_max,
-      cooldown_last_backend, probe_fall, probe_rise, probe_interval);
+    a(consecutive_failures, success_ratio_min, eject, eject_max, slow_start, demote_slow, cooldown_first,
+      cooldown_unadvised_max, cooldown_max, cooldown_last_backend, probe_fall, probe_rise, probe_interval);
   }
 };
 

@@ -15,7 +15,8 @@ void draw_first(std::span<const PoolCandidate*> of, std::uint64_t bits) {
   for (std::size_t i = 0; i < of.size(); ++i) {
     at -= of[i]->weight;
     if (at >= 0 && i + 1 < of.size()) continue;
-    std::rotate(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(i), of.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    std::rotate(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(i),
+                of.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     return;
   }
 }

@@ -24,10 +24,10 @@ namespace headgate::policies {
 struct PoolCandidate {
   std::uint32_t pool = 0;
   std::uint32_t weight = 1;
-  double quality = 0;                      // 0..1
-  double expected_usd = 0, most_usd = 0;   // what the request costs there
-  bool in_budget = true;                   // predicted to keep its latency budget, as far as that is known
-  Nanos predicted{0};                      // until its caller has what he waits for; 0: unknown, so it is found out
+  double quality = 0;                     // 0..1
+  double expected_usd = 0, most_usd = 0;  // what the request costs there
+  bool in_budget = true;                  // predicted to keep its latency budget, as far as that is known
+  Nanos predicted{0};                     // until its caller has what he waits for; 0: unknown, so it is found out
 };
 
 // What a request asks of its pools.

@@ -7,15 +7,15 @@ faults() {
   local fault seed rate=56
   local replicas=8
   . "$here/static_search.sh"
-  write_config eight 90 '"mode": "static", "prefill_tokens_max": 1000' "$endless" "$budget"
+  write_config eight 90 '"mode": "static", "prefill_tokens_max": 1000' "$endless" "$budget" '"health": {"eject_max": "10s"}'
   printf '%-8s %-26s %-26s %-26s %s\n' '' 'under 5 % after, s' 'steady share, %' '90 % again after, s' 'p99 TTFT / before'
   for fault in 'hard do=storm;status=500' 'half do=storm;status=500;share=0.5' 'slow do=slow;factor=5'; do
-    for ((seed = 1; seed <= seeds; seed++)); do echo "$seed"; done |
+    seq "$seeds" |
       xargs -P "$(nproc)" -I{} bash -c '"$binary" simulate "$work/eight.jsonc" --profile llama-3.1-8b-h100 --retries 2 --rate '$rate' \
         --duration 280s --lengths azure-conv --seed {} --slo ttft=2s,tpot=50ms --fault "at=100s;backend=gpu/b1;'"${fault#* }"';for=100s" \
         --attempts "$work/fault.{}.csv" --records "$work/fault.{}.records" >/dev/null 2>"$work/fault.err" || cat "$work/fault.err" >&2'
     for ((seed = 1; seed <= seeds; seed++)); do
-      awk -F, -v OFS=' ' 'NR > 1 && $1 >= 95000 {
+      awk -F, -v OFS=' ' 'NR > 1 && $1 >= 95000 && $3 !~ /^is/ {
           tenth = int($1 / 100); all[tenth]++; mine[tenth] += $2 == "gpu/b1"
           if ($1 >= 130000 && $1 < 200000) { steady_all++; steady += $2 == "gpu/b1" } }
         function share(from, tenths, i, a, m) { for (i = from; i < from + tenths; i++) { a += all[i]; m += mine[i] } return a ? m / a : 0 }

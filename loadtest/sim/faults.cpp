@@ -65,7 +65,8 @@ std::string read_part(std::string_view name, std::string_view value, Nanos span,
     if (good) out.status = static_cast<std::uint16_t>(number);
     return good ? "" : "must be an error status, 400 to 599";
   }
-  const std::vector<std::string> known{"at", "backend", "do", "for", "factor", "status", "retry-after", "share", "every"};
+  const std::vector<std::string> known{"at",     "backend",     "do",    "for",  "factor",
+                                       "status", "retry-after", "share", "every"};
   return "is no part of a fault" + suggestion(name, known);
 }
 

@@ -109,20 +109,46 @@ std::optional<SimSettings> prepare(const SimulateOptions& options, const std::st
   return settings;
 }
 
-// A line "MS,BACKEND,WHY" for each.
-auto attempts_into(std::ostream& out, const config::Catalog& catalog) {
-  constexpr std::array why{"first", "queued", "retry", "evacuation"};
-  out << "ms,backend,why\n";
-  return [&out, &catalog, why](Time now, const policies::Dispatcher&, const policies::Orders& orders) {
+// A line "MS,BACKEND,WHAT" for each attempt and, looked at ten times a second, for each change of a backend's health.
+class AttemptLines {
+ public:
+  AttemptLines(std::ostream& out, const config::Catalog& catalog) : out_(&out), catalog_(&catalog) {
+    out << "ms,backend,what\n";
+  }
+  void operator()(Time now, const policies::Dispatcher& dispatcher, const policies::Orders& orders) {
     for (const policies::Order& order : orders) {
       const auto* const start = std::get_if<policies::Start>(&order.what);
-      if (start == nullptr) continue;
-      out << std::chrono::duration_cast<std::chrono::milliseconds>(now - sim_start).count() << ','
-          << catalog.targets[policies::index(start->backend)]->name << ','
-          << why[static_cast<std::size_t>(start->why)] << '\n';
+      if (start != nullptr) line(now, policies::index(start->backend), why[static_cast<std::size_t>(start->why)]);
     }
-  };
-}
+    if (now < look_at_) return;
+    look_at_ = now + std::chrono::milliseconds(100);
+    dispatcher.snapshot(seen_);
+    for (std::size_t backend = 0; backend < catalog_->targets.size(); ++backend) {
+      const auto& target = catalog_->targets[backend];
+      if (target == nullptr) continue;
+      const std::size_t e = policies::index(target->endpoint);
+      if (health_.size() <= e) health_.resize(e + 1);
+      const policies::HealthState is = seen_.endpoints[e].health;
+      if (health_[e] != is) line(now, backend, states[static_cast<std::size_t>(is)]);
+      health_[e] = is;
+    }
+  }
+
+ private:
+  static constexpr std::array why{"first", "queued", "retry", "evacuation"};
+  static constexpr std::array states{"is up", "is cooling", "is ejected", "is half_open", "is down", "is slow"};
+
+  void line(Time now, std::size_t backend, const char* what) {
+    *out_ << std::chrono::duration_cast<std::chrono::milliseconds>(now - sim_start).count() << ','
+          << catalog_->targets[backend]->name << ',' << what << '\n';
+  }
+
+  std::ostream* out_;
+  const config::Catalog* catalog_;
+  policies::Snapshot seen_;
+  std::vector<policies::HealthState> health_;
+  Time look_at_{};
+};
 
 std::string titled(const std::string& file, const std::vector<std::string>& sets) {
   std::string title = file;
@@ -173,8 +199,7 @@ int simulate(const SimulateOptions& options) {
   auto settings = prepare(options, options.config, options.sets, plan.classes, span);
   if (!settings) return exit_usage;
   const bool compares = options.seeds > 1 || !options.compare.empty();
-  if (compares && !(options.load.records.empty() && options.load.timeline.empty() &&
-                    options.load.attempts.empty()))
+  if (compares && !(options.load.records.empty() && options.load.timeline.empty() && options.load.attempts.empty()))
     return usage("--records, --timeline and --attempts are of one run: without --seeds and --compare");
   std::vector<Contender> contenders{{titled(options.config, options.sets), std::move(*settings)}};
   if (!options.compare.empty()) {
@@ -196,7 +221,7 @@ int simulate(const SimulateOptions& options) {
     good = output.show(options.load, comparison, table_of_comparison(comparison));
   } else {
     SimSettings& only = contenders.front().settings;
-    if (!options.load.attempts.empty()) only.watch = attempts_into(output.attempts(), *only.catalog);
+    if (!options.load.attempts.empty()) only.watch = AttemptLines(output.attempts(), *only.catalog);
     RunResult result = simulate(only, plan.requests);
     result.faults = options.faults;
     good = output.report(options.load, result);

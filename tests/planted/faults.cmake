@@ -80,8 +80,8 @@ plant(freed_slot_serves_nobody dispatch_end.cpp
   if (!PLANTED) serve(now, e, orders);
 }]])
 plant(over_the_limit dispatch_health.cpp
-  [[now.open = now.eligible && !health.held_back() && loads[e].free() &&]]
-  [[now.open = now.eligible && (PLANTED || loads[e].free()) &&]])
+  [[now.eligible && !health.held_back() && loads[e].free() &&]]
+  [[now.eligible && !health.held_back() && (PLANTED || loads[e].free()) &&]])
 plant(alarm_heap_loses_one ranking.cpp
   [[if (last.key == key) return;]]
   [[if (last.key == key || PLANTED) return;]])

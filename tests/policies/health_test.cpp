@@ -8,7 +8,9 @@ namespace headgate::policies {
 namespace {
 
 struct Subject : Health {
-  explicit Subject(double success_ratio_min = 0) { configure({.success_ratio_min = success_ratio_min, .eject_max = 120s}); }
+  explicit Subject(double success_ratio_min = 0) {
+    configure({.success_ratio_min = success_ratio_min, .eject_max = 120s});
+  }
   void fail(Nanos when, int times = 1) {
     for (int i = 0; i < times; ++i) failed(at(when), false, true);
   }

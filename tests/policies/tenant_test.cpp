@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "policies/history.hpp"
 #include "policies/base/random.hpp"
+#include "policies/history.hpp"
 #include "policies/moment.hpp"
 
 namespace headgate::policies {
